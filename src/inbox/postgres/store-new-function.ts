@@ -23,6 +23,7 @@ export const STORE_NEW_FUNCTION = leaseFunction({
   results: 'stored_ids text',
   declarations: `DECLARE
     earliest_stored bigint;
+    stored_sources bigint[];
     latest_signed bigint := (SELECT max(at) FROM unnest(given_signed_at) AS signed (at));
   `,
   body: `
@@ -67,16 +68,18 @@ export const STORE_NEW_FUNCTION = leaseFunction({
       FROM arriving WHERE id IN (SELECT id FROM stored)
     )
     SELECT string_agg(coalesce(stored.id::text, ''), ' ' ORDER BY place),
-      min(given_signed_at[place]) FILTER (WHERE stored.id IS NOT NULL AND suspicion IS NULL)
-    INTO stored_ids, earliest_stored FROM arriving LEFT JOIN stored ON stored.id = arriving.id;
+      min(given_signed_at[place]) FILTER (WHERE stored.id IS NOT NULL AND suspicion IS NULL),
+      array_agg(shared_sources[shared_at]) FILTER (WHERE stored.id IS NOT NULL)
+    INTO stored_ids, earliest_stored, stored_sources FROM arriving LEFT JOIN stored ON stored.id = arriving.id;
 
-    -- At the end: until its commit, others that store the first callbacks of a source wait for this one.
+    -- At the end: until its commit, others that store the first callbacks of a source wait for this one. None for a repeat: its
+    -- headers are not signed.
     INSERT INTO sources (id, subscribed_type, callback_url, description, subscription_id, secret_fingerprint, headers, last_signed_at)
     SELECT given.*, latest_signed FROM unnest(
       shared_sources, shared_subscribed_types, shared_callback_urls, shared_descriptions, shared_subscription_ids,
       shared_secret_fingerprints, shared_headers
     ) AS given (id, subscribed_type, callback_url, description, subscription_id, secret_fingerprint, headers)
-    WHERE (SELECT sources.id FROM sources WHERE sources.id = given.id) IS NULL ORDER BY given.id ON CONFLICT DO NOTHING;
+    WHERE given.id = ANY (stored_sources) AND (SELECT sources.id FROM sources WHERE sources.id = given.id) IS NULL ORDER BY given.id ON CONFLICT DO NOTHING;
     -- What is locked is being set by another session.
     UPDATE sources SET last_signed_at = latest_signed WHERE id = ANY (ARRAY(
       SELECT id FROM sources WHERE id = ANY (shared_sources) AND last_signed_at + ${LAST_USE_STEP_MS} < latest_signed

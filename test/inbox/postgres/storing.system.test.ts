@@ -163,6 +163,18 @@ describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
     ])
   })
 
+  it('keeps no headers of repeats, which anyone can send with any headers who has captured a delivery', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    const captured = arrival()
+    for (let number = 0; number < 100; number++) {
+      const pairs = [['X-Any', String(Math.floor(number / 33)).repeat(500)]] as const
+      await inbox.add({ ...captured, headers: { pairs, isCut: false } })
+    }
+    const { rows } = await database.query(`SELECT count(*) FROM ${schema}.sources`)
+    expect(rows).toEqual([{ count: '1' }])
+  })
+
   it('writes bodies and headers once, whatever becomes of the entry, and deletes them with it', async () => {
     const schema = database.newSchema()
     const inbox = database.inboxOn(schema, { retentionMs: 1 })
