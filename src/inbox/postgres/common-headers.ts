@@ -12,10 +12,10 @@ interface DividedHeaders {
 }
 
 interface Learned {
-  common: { readonly pairs: Pairs; readonly stored: string } | undefined
+  readonly common: { readonly pairs: Pairs; readonly stored: string } | undefined
   /** What the latest ones have in common, which lack some of `common`, and how many they are. */
-  candidate: Pairs
-  missed: number
+  readonly candidate: Pairs
+  readonly missed: number
 }
 
 /** After how many callbacks in a row the headers that these share become the common ones. Each such list is a row, for ever. */
@@ -30,24 +30,42 @@ const MIN_LENGTH = 64
 export class CommonHeaders {
   readonly #learned = new Map<string, Learned>()
 
-  divide({ callback, headers }: Pick<Arrival, 'callback' | 'headers'>): DividedHeaders {
-    if (headers === undefined) return { common: null, own: null }
-    const key = defaultSubscriptionId(callback.subscription)
-    const learned = this.#learned.get(key) ?? { common: undefined, candidate: [], missed: 0 }
-    this.#learned.set(key, learned)
-    const own = learned.common && without(headers, learned.common.pairs)
-    if (own !== undefined) {
-      learned.missed = 0
-      return { common: learned.common!.stored, own }
-    }
-    learned.candidate = learned.missed === 0 ? headers.pairs : inBoth(learned.candidate, headers.pairs)
-    if (++learned.missed === LEARNED_FROM) {
-      const stored = storedHeaders({ pairs: learned.candidate, isCut: false })!
-      learned.common = stored.length < MIN_LENGTH ? undefined : { pairs: learned.candidate, stored }
-      learned.missed = 0
-    }
-    return { common: null, own: storedHeaders(headers) }
+  divide({ callback, headers }: HeadersOfCallback): DividedHeaders {
+    const common = this.#learned.get(defaultSubscriptionId(callback.subscription))?.common
+    if (!headers || !common || !areWithin(headers.pairs, common.pairs))
+      return { common: null, own: storedHeaders(headers) }
+    return { common: common.stored, own: without(headers, common.pairs) }
   }
+
+  /**
+   * Only for a new callback that was stored. Headers are not signed: with repeats of one delivery anyone could change what is common.
+   */
+  learn({ callback, headers }: HeadersOfCallback): void {
+    if (headers === undefined) return
+    const key = defaultSubscriptionId(callback.subscription)
+    const { common, candidate, missed } = this.#learned.get(key) ?? NOTHING_LEARNED
+    if (common && areWithin(headers.pairs, common.pairs)) {
+      if (missed > 0) this.#learned.set(key, { ...NOTHING_LEARNED, common })
+      return
+    }
+    const pairs = missed === 0 ? headers.pairs : inBoth(candidate, headers.pairs)
+    const isLearned = missed + 1 === LEARNED_FROM
+    this.#learned.set(
+      key,
+      isLearned
+        ? { ...NOTHING_LEARNED, common: worthARow(pairs) }
+        : { common, candidate: pairs, missed: missed + 1 },
+    )
+  }
+}
+
+type HeadersOfCallback = Pick<Arrival, 'callback' | 'headers'>
+
+const NOTHING_LEARNED: Learned = { common: undefined, candidate: [], missed: 0 }
+
+function worthARow(pairs: Pairs): Learned['common'] {
+  const stored = storedHeaders({ pairs, isCut: false })!
+  return stored.length < MIN_LENGTH ? undefined : { pairs, stored }
 }
 
 /** The headers of a callback, as `storedHeaders` returns them. */
@@ -59,8 +77,8 @@ export function wholeHeaders({ common, own }: DividedHeaders): string | null {
   return JSON.stringify(whole)
 }
 
-/** As `storedHeaders` writes them, with a number for so many of the common ones. Undefined if one of these is missing. */
-function without({ pairs, isCut }: ArrivedHeaders, common: Pairs): string | undefined {
+/** As `storedHeaders` writes them, with a number for so many of the common ones. */
+function without({ pairs, isCut }: ArrivedHeaders, common: Pairs): string {
   const list: (string | number | true)[] = []
   let found = 0
   let run = 0
@@ -76,7 +94,14 @@ function without({ pairs, isCut }: ArrivedHeaders, common: Pairs): string | unde
   }
   if (run > 0) list.push(run)
   if (isCut) list.push(true)
-  return found === common.length ? JSON.stringify(list) : undefined
+  return JSON.stringify(list)
+}
+
+/** Whether all the common ones are among them, in the same order. */
+function areWithin(pairs: Pairs, common: Pairs): boolean {
+  let found = 0
+  for (const pair of pairs) if (found < common.length && areSame(pair, common[found]!)) found++
+  return found === common.length
 }
 
 /** If a sender changes their order, they are never all found, and each callback keeps its own. */

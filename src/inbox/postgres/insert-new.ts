@@ -31,14 +31,16 @@ export async function insertNew(
     seen.add(key).add(signature)
     return isNew
   })
+  const { commonHeaders } = settings
   const tried = arrivals.filter((_, index) => isFirst[index])
-  const values = [
-    ...columnsOf(tried, settings.commonHeaders),
-    suspicion === undefined ? null : storedText(suspicion),
-  ]
+  const values = [...columnsOf(tried, commonHeaders), suspicion === undefined ? null : storedText(suspicion)]
   const rows = await callLeaseFunction<StoredRow>(all, settings, 'store_new', PARAMETERS, values)
-  const ids = rows?.[0]!.stored_ids.split(' ').values()
-  return ids && isFirst.map((is) => (is ? ids.next().value! || undefined : undefined))
+  if (!rows) return undefined
+  const ids = rows[0]!.stored_ids.split(' ')
+  if (suspicion === undefined)
+    for (const [index, arrival] of tried.entries()) if (ids[index] !== '') commonHeaders.learn(arrival)
+  const triedIds = ids.values()
+  return isFirst.map((is) => (is ? triedIds.next().value! || undefined : undefined))
 }
 
 interface StoredRow extends LeaseRow {
