@@ -5,7 +5,7 @@ import type { InboxDatabase } from './inbox-database.js'
 import { CommonHeaders } from './common-headers.js'
 import { busyError, isFault } from './inbox-error.js'
 import { insertNew, type StoringSettings } from './insert-new.js'
-import type { TransactionSettings } from './transaction.js'
+import type { PostgresInboxSettings } from './options.js'
 
 /**
  * Stores callbacks in batches. A batch of new callbacks is one statement. Callbacks that turn out to be known, that are suspect or
@@ -18,7 +18,7 @@ export class Arrivals {
   readonly #new: Batches<Arrival, AddResult | typeof NOT_NEW | undefined>
   readonly #others: Batches<TriedArrival, AddResult>
 
-  constructor(database: InboxDatabase, settings: TransactionSettings, onDue: () => void) {
+  constructor(database: InboxDatabase, settings: PostgresInboxSettings, onDue: () => void) {
     this.#database = database
     this.#settings = { ...settings, commonHeaders: new CommonHeaders() }
     this.#onDue = onDue
@@ -27,7 +27,8 @@ export class Arrivals {
     // Its sender has been answered by then, unless dependencyTimeoutMs is longer than by default.
     const limitMs = 2 * settings.busyTimeoutMs
     const lateError = () => busyError(settings.schema, `others were not stored within ${limitMs} ms`)
-    const options = { isFault, patienceMs: PATIENCE_MS, limitMs, lateError }
+    const { environment } = settings
+    const options = { isFault, patienceMs: PATIENCE_MS, limitMs, lateError, environment }
     this.#new = new Batches({ ...options, bytesOf, orderOf, run: (batch) => this.#storeNew(batch) })
     this.#others = new Batches({
       ...options,

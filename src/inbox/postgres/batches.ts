@@ -1,5 +1,4 @@
-import { performance } from 'node:perf_hooks'
-import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
+import { SYSTEM, type Environment, type Timer } from '../../base/environment.js'
 import { commitChannel, type CommitMeasurement } from '../../base/measurements.js'
 
 interface BatchesOptions<Item, Result> {
@@ -16,6 +15,8 @@ interface BatchesOptions<Item, Result> {
   readonly limitMs: number
   /** With what an item is rejected that has waited for longer. */
   readonly lateError: () => Error
+  /** @default that of this process */
+  readonly environment?: Environment | undefined
 }
 
 interface Waiting<Item, Result> {
@@ -32,24 +33,26 @@ interface Waiting<Item, Result> {
  */
 export class Batches<Item, Result> {
   readonly #options: BatchesOptions<Item, Result>
+  readonly #environment: Environment
   #waiting: Waiting<Item, Result>[] = []
   readonly #running = new Set<Promise<void>>()
   /** The orders of the items that are being carried out. */
   readonly #orders = new Set<string>()
   #isScheduled = false
   #latestBeganAt = 0
-  #retry: NodeJS.Timeout | undefined
+  #retry: Timer | undefined
 
   constructor(options: BatchesOptions<Item, Result>) {
     this.#options = options
+    this.#environment = options.environment ?? SYSTEM
   }
 
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, addedAt: performance.now(), resolve, reject })
+      this.#waiting.push({ item, addedAt: this.#environment.monotonic(), resolve, reject })
       if (this.#isScheduled) return
       this.#isScheduled = true
-      setImmediate(() => {
+      this.#environment.setImmediate(() => {
         this.#isScheduled = false
         this.#start()
       })
@@ -67,10 +70,10 @@ export class Batches<Item, Result> {
       this.#refuseLate()
       const batch = this.#take()
       if (batch.length === 0) return
-      this.#latestBeganAt = performance.now()
+      this.#latestBeganAt = this.#environment.monotonic()
       const running = this.#carryOut(batch).finally(() => {
         this.#running.delete(running)
-        clearTimeout(this.#retry)
+        this.#environment.clearTimeout(this.#retry)
         this.#retry = undefined
         for (const { item } of batch) {
           const order = this.#options.orderOf(item)
@@ -85,7 +88,7 @@ export class Batches<Item, Result> {
   /** While the server does not answer, more items may arrive than fail, and their bodies would fill the memory. */
   #refuseLate(): void {
     const { limitMs, lateError } = this.#options
-    const latest = performance.now() - limitMs
+    const latest = this.#environment.monotonic() - limitMs
     const isLate = ({ addedAt }: Waiting<Item, Result>) => addedAt < latest
     // The oldest is first.
     if (!this.#waiting[0] || !isLate(this.#waiting[0])) return
@@ -96,9 +99,9 @@ export class Batches<Item, Result> {
   #mayBegin(): boolean {
     if (this.#running.size === 0) return true
     if (this.#running.size === MAX_RUNNING || this.#waiting.length === 0) return false
-    const waitMs = this.#latestBeganAt + this.#options.patienceMs - performance.now()
+    const waitMs = this.#latestBeganAt + this.#options.patienceMs - this.#environment.monotonic()
     if (waitMs <= 0 || this.#waiting.length >= MAX_ITEMS) return true
-    this.#retry ??= setTimeout(() => {
+    this.#retry ??= this.#environment.setTimeout(() => {
       this.#retry = undefined
       this.#start()
     }, waitMs)
@@ -134,10 +137,10 @@ export class Batches<Item, Result> {
 
   async #carryOut(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
-      const startedAt = performance.now()
+      const startedAt = this.#environment.monotonic()
       const results = await this.#options.run(batch.map(({ item }) => item))
       if (commitChannel.hasSubscribers) {
-        const durationMs = performance.now() - startedAt
+        const durationMs = this.#environment.monotonic() - startedAt
         commitChannel.publish({ size: batch.length, durationMs } satisfies CommitMeasurement)
       }
       batch.forEach(({ resolve }, index) => resolve(results[index]!))

@@ -1,5 +1,4 @@
-import { performance } from 'node:perf_hooks'
-import { setImmediate } from 'node:timers'
+import { SYSTEM, type Environment } from '../../base/environment.js'
 import type { CountersignError } from '../../base/errors.js'
 import { textProperty } from '../../base/foreign-value.js'
 import { timer, withTimeout } from '../../base/timeout.js'
@@ -20,6 +19,8 @@ interface ConnectionsOptions {
   readonly schema: string
   /** How long a connection is waited for. */
   readonly busyTimeoutMs: number
+  /** @default that of this process */
+  readonly environment?: Environment | undefined
 }
 
 /** A connection that is checked out of the pool. */
@@ -41,10 +42,11 @@ export interface Connection {
 /** Checks connections out of the pool, in bounded time. None of their errors ends the process. */
 export class Connections {
   readonly options: ConnectionsOptions
+  readonly environment: Environment
   readonly #all = new Set<Connection>()
   /** The errors of clients that were lost before they were handed over. */
   readonly #earlyErrors = new WeakMap<PostgresClient, Error>()
-  /** When clients were last known to be connected, by `performance.now()`. */
+  /** When clients were last known to be connected, by the monotonic clock. */
   readonly #answeredAt = new WeakMap<PostgresClient, number>()
   /** When the latest query was sent that had no answer. */
   #silentSince = 0
@@ -54,17 +56,18 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.options = options
+    this.environment = options.environment ?? SYSTEM
   }
 
   /**
-   * `awaitedUntil`: until when somebody waits for the queries, by `performance.now()`.
+   * `awaitedUntil`: until when somebody waits for the queries, by the monotonic clock.
    * @throws CountersignError ERR_INBOX_BUSY, ERR_CLOSED; or what the driver throws
    */
   async acquire(awaitedUntil = Infinity): Promise<Connection> {
-    const { schema, busyTimeoutMs } = this.options
+    const { schema } = this.options
     if (this.#isClosed) throw closedError(schema)
     const pool = await (this.#pool ??= this.#openPool())
-    const client = await connectWithin(pool, busyTimeoutMs, schema).catch((error: unknown) => {
+    const client = await connectWithin(pool, this.options, this.environment).catch((error: unknown) => {
       // The pool refuses what still waits for a connection when it is ended.
       throw this.#isClosed ? closedError(schema) : error
     })
@@ -96,7 +99,9 @@ export class Connections {
     }
     // It waits for the server, which may not answer any more.
     if (this.#ownPool)
-      await withTimeout(this.#ownPool.end(), this.options.busyTimeoutMs, 'the pool').catch(ignore)
+      await withTimeout(this.#ownPool.end(), this.options.busyTimeoutMs, 'the pool', {
+        environment: this.environment,
+      }).catch(ignore)
   }
 
   async #openPool(): Promise<PostgresPool> {
@@ -124,13 +129,14 @@ export class Connections {
    * ends the session in the packet that ends the login, the error would end the process.
    */
   readonly #guardNew = (client: PostgresClient): void => {
-    this.#answeredAt.set(client, performance.now())
+    this.#answeredAt.set(client, this.environment.monotonic())
     const onError = (error: Error) => void this.#earlyErrors.set(client, error)
     client.on('error', onError)
-    setImmediate(() => client.removeListener('error', onError))
+    this.environment.setImmediate(() => client.removeListener('error', onError))
   }
 
   #guard(client: PostgresClient, awaitedUntil: number): Connection {
+    const { environment } = this
     const { schema, busyTimeoutMs } = this.options
     // The statement is cancelled first, as the server notices the loss of a connection only when it has ended.
     const giveUpAt = awaitedUntil + cancelMs(busyTimeoutMs)
@@ -161,17 +167,21 @@ export class Connections {
       client,
       query: <Row>(sql: string, values?: unknown[]) =>
         new Promise<PostgresResult<Row>>((resolve, reject) => {
-          const sentAt = performance.now()
+          const sentAt = this.environment.monotonic()
           const limitMs = awaitedMs(giveUpAt, sentAt, busyTimeoutMs, 3)
-          const cancel = timer(limitMs, () => {
-            this.#silentSince = Math.max(this.#silentSince, sentAt)
-            lost ??= unreachableError(schema, `no answer within ${limitMs} ms`)
-            connection.destroy()
-            reject(lost)
-          })
+          const cancel = timer(
+            limitMs,
+            () => {
+              this.#silentSince = Math.max(this.#silentSince, sentAt)
+              lost ??= unreachableError(schema, `no answer within ${limitMs} ms`)
+              connection.destroy()
+              reject(lost)
+            },
+            { environment },
+          )
           const querying = lost ? Promise.reject(lost) : client.query(sql, values)
           const onError = (error: unknown) => {
-            this.#answeredAt.set(client, performance.now())
+            this.#answeredAt.set(client, this.environment.monotonic())
             // It leads to a standby. As long as it is used, the inbox would not find the primary server under the same address.
             if (isReadOnly(error)) lost ??= inboxError(error, schema) as CountersignError
             // The error of pg if the pool has a `query_timeout`. It has no code, and the server may still run the query.
@@ -181,7 +191,7 @@ export class Connections {
             reject(lost)
           }
           const onResult = (result: PostgresResult) => {
-            this.#answeredAt.set(client, performance.now())
+            this.#answeredAt.set(client, this.environment.monotonic())
             if (lost) reject(lost)
             else resolve(result as PostgresResult<Row>)
           }
@@ -211,13 +221,21 @@ function cancelMs(busyTimeoutMs: number): number {
 
 function ignore(): void {}
 
-function connectWithin(pool: PostgresPool, limitMs: number, schema: string): Promise<PostgresClient> {
+function connectWithin(
+  pool: PostgresPool,
+  { busyTimeoutMs: limitMs, schema }: ConnectionsOptions,
+  environment: Environment,
+): Promise<PostgresClient> {
   return new Promise((resolve, reject) => {
     let isLate = false
-    const cancel = timer(limitMs, () => {
-      isLate = true
-      reject(busyError(schema, noConnection(limitMs)))
-    })
+    const cancel = timer(
+      limitMs,
+      () => {
+        isLate = true
+        reject(busyError(schema, noConnection(limitMs)))
+      },
+      { environment },
+    )
     pool.connect().then(
       (client) => {
         cancel()

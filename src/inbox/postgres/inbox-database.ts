@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { performance } from 'node:perf_hooks'
 import { timer } from '../../base/timeout.js'
 import { checkServer } from './check-server.js'
 import { awaitedMs, Connections, type Connection } from './connections.js'
@@ -40,10 +39,10 @@ export class InboxDatabase {
     }))
   }
 
-  /** On a connection of the pool. `awaitedUntil`: until when somebody waits for the result, by `performance.now()`. */
+  /** On a connection of the pool. `awaitedUntil`: until when somebody waits for the result, by the monotonic clock. */
   async commit<Result>(work: Work<Result>, awaitedUntil = Infinity): Promise<Result> {
     await this.makeReady()
-    return retryConflicts(() =>
+    return retryConflicts(this.#settings.environment, () =>
       this.#onPool(
         (connection) => this.#transactionOn(connection, this.#settings, work, awaitedUntil),
         awaitedUntil,
@@ -57,7 +56,7 @@ export class InboxDatabase {
     awaitedUntil = Infinity,
   ): Promise<Result> {
     await this.makeReady()
-    return retryConflicts(() =>
+    return retryConflicts(this.#settings.environment, () =>
       this.#onPool((connection) => this.#statementOn(connection, work, awaitedUntil), awaitedUntil),
     )
   }
@@ -93,11 +92,11 @@ export class InboxDatabase {
    * `busyTimeoutMs`, or when nobody waits for it any more. A limit of the server would have to be set by a statement before it, and does not cover a commit.
    */
   async #limited<Result>(run: (mark: string) => Promise<Result>, awaitedUntil: number): Promise<Result> {
-    const { schema, busyTimeoutMs } = this.#settings
-    const limitMs = awaitedMs(awaitedUntil, performance.now(), busyTimeoutMs, 2)
+    const { schema, busyTimeoutMs, environment } = this.#settings
+    const limitMs = awaitedMs(awaitedUntil, environment.monotonic(), busyTimeoutMs, 2)
     const mark = `/* countersign ${randomUUID()} */`
     const progress = { isCancelled: false, hasEnded: false }
-    const end = timer(limitMs, () => this.#cancel(mark, progress))
+    const end = timer(limitMs, () => this.#cancel(mark, progress), { environment })
     try {
       const result = await run(mark)
       // If a commit that waits for a synchronous standby is cancelled, the server reports success although no standby has it.
@@ -165,7 +164,7 @@ export class InboxDatabase {
     const settings = { ...this.#settings, lockTimeoutMs }
     const attempt = () => this.#leases.run((connection) => operation(connection, settings))
     try {
-      return await retryConflicts(attempt)
+      return await retryConflicts(settings.environment, attempt)
     } catch (error) {
       throw inboxError(error, this.#settings.schema)
     }

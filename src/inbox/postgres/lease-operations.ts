@@ -1,3 +1,4 @@
+import type { Environment } from '../../base/environment.js'
 import { StepsAhead } from '../../base/steps-ahead.js'
 import type { EntryId } from '../../callback/callback.js'
 import type { Logger } from '../../logging/logger.js'
@@ -23,14 +24,17 @@ export class LeaseOperations {
   /** Claims whose end may have been recorded although the call was rejected, for example because its answer was lost. */
   readonly #maybeEnded = new WeakMap<ClaimToken, ClaimEnd['move']>()
   #databaseNow = 0
-  readonly #steps = new StepsAhead()
+  readonly #environment: Environment
+  readonly #steps: StepsAhead
   /** No interrupted entry is claimed before this time, by the monotonic clock of this process. */
   #noInterruptedUntil = -Infinity
 
-  constructor(database: InboxDatabase, { schema, logger }: Pick<PostgresInboxSettings, 'schema' | 'logger'>) {
+  constructor(database: InboxDatabase, { schema, logger, environment }: PostgresInboxSettings) {
     this.#database = database
     this.#schema = schema
     this.#logger = logger
+    this.#environment = environment
+    this.#steps = new StepsAhead(environment)
     this.#clock = new InboxClock(() => this.#databaseNow)
   }
 
@@ -56,7 +60,7 @@ export class LeaseOperations {
   }
 
   extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    const askedAt = performance.now()
+    const askedAt = this.#environment.monotonic()
     return this.#database.lease((tx) => {
       this.#learnNow(tx.now, askedAt)
       return extend(tx, claims.filter(hasRowId), leaseMs)
@@ -91,11 +95,11 @@ export class LeaseOperations {
     const stepMs = this.#steps.take()
     // Leases are renewed when two thirds are left: a smaller step ends none.
     if (stepMs >= leaseMs / 3) {
-      this.#noInterruptedUntil = performance.now() + leaseMs
+      this.#noInterruptedUntil = this.#environment.monotonic() + leaseMs
       const fields = { code: 'WARN_CLOCK_STEPPED', stepMs: Math.round(stepMs) }
       this.#logger.warn(fields, 'the clock of the database was set ahead: leases may be renewed first')
     }
-    return performance.now() < this.#noInterruptedUntil
+    return this.#environment.monotonic() < this.#noInterruptedUntil
   }
 
   /**
@@ -110,7 +114,7 @@ export class LeaseOperations {
       this.#clock.unhandledSteps > 0 ||
       this.#askedTypes.toRecord(eventTypes, this.#databaseNow).length > 0
     if (!isNeeded) return NOTHING_PREPARED
-    const askedAt = performance.now()
+    const askedAt = this.#environment.monotonic()
     const { steps, correction, types } = await this.#database.lease(async (tx) => {
       this.#learnNow(tx.now, askedAt)
       const steps = this.#clock.unhandledSteps
@@ -131,7 +135,7 @@ export class LeaseOperations {
   async #call<Result>(
     work: (all: Transaction['all'], settings: TransactionSettings) => Promise<Timed<Result> | undefined>,
   ): Promise<Result> {
-    const askedAt = performance.now()
+    const askedAt = this.#environment.monotonic()
     const { now, result } = await this.#database.leaseFunction(work)
     this.#learnNow(now, askedAt)
     return result

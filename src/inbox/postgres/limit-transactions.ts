@@ -2,13 +2,21 @@ import { timer } from '../../base/timeout.js'
 import { busyError } from './inbox-error.js'
 import type { PostgresInboxSettings } from './options.js'
 
-type LimitSettings = Pick<PostgresInboxSettings, 'maxTransactions' | 'schema' | 'busyTimeoutMs'>
+type LimitSettings = Pick<
+  PostgresInboxSettings,
+  'maxTransactions' | 'schema' | 'busyTimeoutMs' | 'environment'
+>
 
 /**
  * Limits how many transactions there are at the same time, so that they do not take every connection of the pool. Returns a function
  * that runs a transaction, or waits until one ends.
  */
-export function limitTransactions({ maxTransactions = Infinity, schema, busyTimeoutMs }: LimitSettings) {
+export function limitTransactions({
+  maxTransactions = Infinity,
+  schema,
+  busyTimeoutMs,
+  environment,
+}: LimitSettings) {
   let free = maxTransactions
   const waiting = new Set<() => void>()
 
@@ -29,11 +37,15 @@ export function limitTransactions({ maxTransactions = Infinity, schema, busyTime
         cancel()
         resolve()
       }
-      const cancel = timer(busyTimeoutMs, () => {
-        waiting.delete(enter)
-        const why = `${busyTimeoutMs} ms for one of the connections that the pool has for transactional handlers`
-        reject(busyError(schema, why))
-      })
+      const cancel = timer(
+        busyTimeoutMs,
+        () => {
+          waiting.delete(enter)
+          const why = `${busyTimeoutMs} ms for one of the connections that the pool has for transactional handlers`
+          reject(busyError(schema, why))
+        },
+        { environment },
+      )
       waiting.add(enter)
     })
   }

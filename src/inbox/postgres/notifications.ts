@@ -1,3 +1,4 @@
+import type { Timer } from '../../base/environment.js'
 import type { Connection, Connections } from './connections.js'
 import { advisoryLock } from './schema.js'
 
@@ -51,12 +52,13 @@ export class Announcements {
 
   /** What is announced meanwhile takes one notification. Each one wakes every worker. */
   async #pause(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
+    const { environment } = this.#connections
+    let timer: Timer | undefined
     await new Promise<void>((resolve) => {
       this.#endPause = resolve
-      timer = setTimeout(resolve, NOTIFY_INTERVAL_MS)
+      timer = environment.setTimeout(resolve, NOTIFY_INTERVAL_MS)
     })
-    clearTimeout(timer)
+    environment.clearTimeout(timer)
   }
 }
 
@@ -67,7 +69,7 @@ export class DueListener {
   readonly #connections: Connections
   readonly #watchers = new Set<() => void>()
   #connection: Connection | undefined
-  #retry: NodeJS.Timeout | undefined
+  #retry: Timer | undefined
   #failures = 0
   #isConnecting = false
   #isClosed = false
@@ -131,8 +133,9 @@ export class DueListener {
   /** After a time that grows, up to 30 s, so that not all processes connect at once to a server that has just started. */
   #tryAgain(): void {
     if (this.#isClosed || this.#watchers.size === 0 || this.#retry) return
-    const delayMs = Math.min(30_000, 100 * 2 ** this.#failures++) * (0.5 + Math.random() / 2)
-    this.#retry = setTimeout(() => {
+    const { environment } = this.#connections
+    const delayMs = Math.min(30_000, 100 * 2 ** this.#failures++) * (0.5 + environment.random() / 2)
+    this.#retry = environment.setTimeout(() => {
       this.#retry = undefined
       void this.#connect()
     }, delayMs)
@@ -140,7 +143,7 @@ export class DueListener {
   }
 
   #disconnect(): void {
-    clearTimeout(this.#retry)
+    this.#connections.environment.clearTimeout(this.#retry)
     this.#retry = undefined
     const connection = this.#connection
     this.#connection = undefined

@@ -1,3 +1,4 @@
+import { environmentOf, type Environment } from '../../base/environment.js'
 import type { HasAll } from '../../base/has-all.js'
 import { checkKnownOptions, integerOption, invalidOption, objectOption } from '../../base/option-checks.js'
 import { property } from '../../base/foreign-value.js'
@@ -48,6 +49,7 @@ export interface PostgresInboxSettings extends Retention {
   readonly schema: string
   readonly busyTimeoutMs: number
   readonly logger: Logger
+  readonly environment: Environment
 }
 
 const OWNER = 'new PostgresInbox'
@@ -76,6 +78,7 @@ export function parsePostgresInboxOptions(options: PostgresInboxOptions): Postgr
     ...retentionOptions(OWNER, options),
     busyTimeoutMs: integerOption(OWNER, 'busyTimeoutMs', options.busyTimeoutMs, limits),
     logger: loggerOption(OWNER, options.logger),
+    environment: environmentOf(options),
     ...databaseOptions(options),
   }
 }

@@ -1,5 +1,6 @@
 import type { ClaimEnd, ClaimToken, TransactOptions } from '../engine.js'
 import { textProperty } from '../../base/foreign-value.js'
+import { delay, type Environment } from '../../base/environment.js'
 import { timer } from '../../base/timeout.js'
 import { CountersignError } from '../../base/errors.js'
 import type { Connection, Connections } from './connections.js'
@@ -29,7 +30,7 @@ export async function transact(
   let xid: string | undefined
   try {
     xid = await begin(connection, timeoutMs)
-    const end = await within(timeoutMs, work(guarded.transaction), guarded.close)
+    const end = await within(connections.environment, timeoutMs, work(guarded.transaction), guarded.close)
     guarded.close()
     if (end.move !== 'complete') {
       await connection.query('ROLLBACK')
@@ -129,7 +130,9 @@ async function commit(
   const { schema, busyTimeoutMs } = connections.options
   try {
     const answer = connection.query('COMMIT')
-    const { command } = await within(2 * busyTimeoutMs, answer, () => connection.destroy())
+    const { command } = await within(connections.environment, 2 * busyTimeoutMs, answer, () =>
+      connection.destroy(),
+    )
     if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`)
     return 'committed'
   } catch (error) {
@@ -149,8 +152,9 @@ const CLAIMED = 'WHERE id = $1::bigint AND token = $2::integer'
  * it is asked until it says so, for a while.
  */
 async function wasCommitted(connections: Connections, { xid, id, token }: Committing): Promise<boolean> {
+  const { environment } = connections
   const { schema, busyTimeoutMs } = connections.options
-  const giveUpAt = performance.now() + 4 * busyTimeoutMs
+  const giveUpAt = environment.monotonic() + 4 * busyTimeoutMs
   for (let delayMs = 10; ; delayMs = Math.min(500, delayMs * 2)) {
     try {
       const connection = await connections.acquire()
@@ -174,9 +178,9 @@ async function wasCommitted(connections: Connections, { xid, id, token }: Commit
     } catch (error) {
       if (textProperty(error, 'code') === 'ERR_CLOSED') throw error
     }
-    if (performance.now() > giveUpAt)
+    if (environment.monotonic() > giveUpAt)
       throw unreachableError(schema, 'the connection was lost at COMMIT, and its result could not be learned')
-    await new Promise((resolve) => setTimeout(resolve, delayMs))
+    await delay(environment, delayMs)
   }
 }
 
@@ -195,13 +199,22 @@ async function statusOf(connection: Connection, xid: string): Promise<string | n
   }
 }
 
-function within<Value>(limitMs: number, promise: Promise<Value>, onLate: () => void): Promise<Value> {
+function within<Value>(
+  environment: Environment,
+  limitMs: number,
+  promise: Promise<Value>,
+  onLate: () => void,
+): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const cancel = timer(limitMs, () => {
-      onLate()
-      const message = `the transaction took longer than ${limitMs} ms, and was rolled back`
-      reject(new CountersignError('ERR_HANDLER_TIMEOUT', message))
-    })
+    const cancel = timer(
+      limitMs,
+      () => {
+        onLate()
+        const message = `the transaction took longer than ${limitMs} ms, and was rolled back`
+        reject(new CountersignError('ERR_HANDLER_TIMEOUT', message))
+      },
+      { environment },
+    )
     promise.then(resolve, reject).finally(cancel)
   })
 }

@@ -1,3 +1,4 @@
+import { delay, type Environment } from '../../base/environment.js'
 import { CountersignError } from '../../base/errors.js'
 import type { Connection } from './connections.js'
 import type { PostgresResult } from './driver.js'
@@ -59,7 +60,10 @@ export function allOn(connection: Connection): Transaction['all'] {
 const MAX_TRIES = 5
 
 /** Runs `attempt` again if the server undid it in favour of another transaction. */
-export async function retryConflicts<Result>(attempt: () => Promise<Result>): Promise<Result> {
+export async function retryConflicts<Result>(
+  environment: Environment,
+  attempt: () => Promise<Result>,
+): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
       return await attempt()
@@ -67,7 +71,7 @@ export async function retryConflicts<Result>(attempt: () => Promise<Result>): Pr
       const original = error instanceof CountersignError ? error.cause : error
       if (!isConflict(original) || tries === MAX_TRIES) throw error
       // With jitter. Otherwise two transactions that conflict would conflict again.
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * tries))
+      await delay(environment, environment.random() * 10 * tries)
     }
   }
 }
