@@ -53,24 +53,28 @@ export const STORE_NEW_FUNCTION = leaseFunction({
       ORDER BY given_signed_at[place], given_signatures[place]
       ON CONFLICT DO NOTHING RETURNING id
     ),
+    -- As a column, for which the plan has a hash table. For a condition or a join it would compare each id with each other one.
+    tried AS MATERIALIZED (
+      SELECT arriving.*, id IN (SELECT id FROM stored) AS is_stored FROM arriving
+    ),
     waiting AS (
       INSERT INTO due (id, type, due_at, due_set_at, order_key, ready)
       SELECT id, shared_types[shared_at], found_at, found_at, given_order_keys[place], given_order_keys[place] IS NULL
-      FROM arriving WHERE suspicion IS NULL AND id IN (SELECT id FROM stored)
+      FROM tried WHERE is_stored AND suspicion IS NULL
     ),
     aside AS (
       INSERT INTO ended (id, at, state, reason) SELECT id, given_received_at[place], 'quarantined', suspicion
-      FROM arriving WHERE suspicion IS NOT NULL AND id IN (SELECT id FROM stored)
+      FROM tried WHERE is_stored AND suspicion IS NOT NULL
     ),
     content AS (
       INSERT INTO contents (id, trace_context, headers, body)
       SELECT id, given_trace_contexts[place], given_headers[place], given_bodies[place]
-      FROM arriving WHERE id IN (SELECT id FROM stored)
+      FROM tried WHERE is_stored
     )
-    SELECT string_agg(coalesce(stored.id::text, ''), ' ' ORDER BY place),
-      min(given_signed_at[place]) FILTER (WHERE stored.id IS NOT NULL AND suspicion IS NULL),
-      array_agg(shared_sources[shared_at]) FILTER (WHERE stored.id IS NOT NULL)
-    INTO stored_ids, earliest_stored, stored_sources FROM arriving LEFT JOIN stored ON stored.id = arriving.id;
+    SELECT string_agg(CASE WHEN is_stored THEN id::text ELSE '' END, ' ' ORDER BY place),
+      min(given_signed_at[place]) FILTER (WHERE is_stored AND suspicion IS NULL),
+      array_agg(shared_sources[shared_at]) FILTER (WHERE is_stored)
+    INTO stored_ids, earliest_stored, stored_sources FROM tried;
 
     -- At the end: until its commit, others that store the first callbacks of a source wait for this one. None for a repeat: its
     -- headers are not signed.
