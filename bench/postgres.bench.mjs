@@ -150,9 +150,13 @@ function rowsOf(name, results) {
 async function serverCost(server, { quick }) {
   const count = quick ? 2_000 : 20_000
   const rows = []
-  for (const bodyBytes of [300, 1_500]) {
-    const cost = await measureServerCost(server, { count, bodyBytes })
-    const bodies = `bodies of ${bodyBytes} bytes`
+  const lives = [300, 1_500].flatMap((bodyBytes) => [
+    { bodyBytes },
+    { bodyBytes, begin: { leaseMs: 60_000 } },
+  ])
+  for (const { bodyBytes, begin } of lives) {
+    const cost = await measureServerCost(server, { count, bodyBytes, begin })
+    const bodies = `bodies of ${bodyBytes} bytes${begin ? ', handlers in the same process' : ''}`
     rows.push(
       bytesRow(`tables and indexes, ${bodies}`, cost.tableBytes),
       bytesRow(`write-ahead log, ${bodies}`, cost.logBytes),

@@ -10,12 +10,22 @@ export const CALLERS = 64
 
 const { eventTypeName: type, callbackUrl } = subscription
 
-export async function fill(inbox, count, { callers = CALLERS, bodyBytes = 0, headers } = {}) {
+/** Resolves to the claims of those that begin as they are stored: `begin`. */
+export async function fill(inbox, count, { callers = CALLERS, bodyBytes = 0, headers, begin } = {}) {
+  const claims = []
   for (let added = 0; added < count; added += callers) {
     const adding = Array.from({ length: Math.min(callers, count - added) }, () =>
-      inbox[ENGINE].add({ ...arrival(bodyBytes), headers: headers?.() }),
+      inbox[ENGINE].add({ ...arrival(bodyBytes), headers: headers?.() }, begin),
     )
-    await Promise.all(adding)
+    for (const { claim } of await Promise.all(adding)) if (claim) claims.push(claim)
+  }
+  return claims
+}
+
+export async function end(inbox, claims) {
+  for (let ended = 0; ended < claims.length; ended += CALLERS) {
+    const some = claims.slice(ended, ended + CALLERS)
+    await inbox[ENGINE].settle(some.map((claim) => ({ claim, end: { move: 'complete' } })))
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { PostgresInbox } from 'countersign/postgres'
-import { CALLERS, empty, fill } from '../inbox/entries.mjs'
+import { CALLERS, empty, end, fill } from '../inbox/entries.mjs'
 import { serverTime } from './server-time.mjs'
 
 /** The headers of a callback behind a gateway, of which two are its own. */
@@ -24,9 +24,10 @@ const headers = () => ({
 
 /**
  * What a handled callback with a body of so many bytes takes in the tables and indexes of the inbox, in the write-ahead log, and of
- * the processor time of the server, there for the storing and for the rest. And how many statements a batch takes.
+ * the processor time of the server, there for the storing and for the rest. And how many statements a batch takes. `begin`: handlers of
+ * the same process are free, and need no claim.
  */
-export async function measureServerCost(server, { count, bodyBytes }) {
+export async function measureServerCost(server, { count, bodyBytes, begin }) {
   const connectionString = await server.createDatabase()
   const pool = new pg.Pool({ connectionString, max: 14 })
   // The server may end before it has closed the last connections.
@@ -56,8 +57,9 @@ export async function measureServerCost(server, { count, bodyBytes }) {
     const before = await used(client)
     for (let done = 0; done < count; done += 5_000) {
       const part = Math.min(5_000, count - done)
-      await timed('stored', () => fill(inbox, part, { bodyBytes, headers }))
-      await timed('handled', () => empty(inbox, part))
+      let claims
+      await timed('stored', async () => (claims = await fill(inbox, part, { bodyBytes, headers, begin })))
+      await timed('handled', () => (begin ? end(inbox, claims) : empty(inbox, part)))
       // As autovacuum does in the time that so many callbacks usually take to arrive.
       await client.query('VACUUM countersign.due')
     }

@@ -44,8 +44,7 @@ export interface InboxEngine extends Omit<
    * Stores a callback unless it is known. The unique key of this step is the de-duplication.
    *
    * With `begin`, the engine may do in the same step what `claim` and `begin` do for the entry that it stores. The result then has the
-   * claim. PostgreSQL ignores `begin`. The engine must ignore it if the arrival has an `orderKey`, as an older entry with
-   * this key may be unfinished.
+   * claim. The engine must ignore it if the arrival has an `orderKey`, as an older entry with this key may be unfinished.
    */
   add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult>
 

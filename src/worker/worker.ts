@@ -154,6 +154,8 @@ export class Worker {
   #mayBegin({ callback, orderKey, suspicion }: Arrival): boolean {
     this.#arrivalsMayBegin =
       this.#beginsOnArrival &&
+      // If the answer of the inbox is lost, an attempt counts that was none. It must not be the last.
+      this.#parts.maxAttempts > 1 &&
       orderKey === undefined &&
       suspicion === undefined &&
       this.#parts.handlers.for(callback.type).length > 0

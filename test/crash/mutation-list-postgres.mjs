@@ -24,8 +24,8 @@ export const POSTGRES_MUTATIONS = [
     changes: [
       [
         INBOX,
-        'return this.#arrivals.add(arrival)',
-        `void this.#arrivals.add(arrival).catch(() => {})
+        'return this.#arrivals.add({ ...arrival, begin })',
+        `void this.#arrivals.add({ ...arrival, begin }).catch(() => {})
          return Promise.resolve({ result: 'stored', id: '1' })`,
       ],
     ],

@@ -139,7 +139,7 @@ class Subject {
         } as const
         const added = await this.#inbox.add(
           { ...arrival({ ...given, signature, signedAt, receivedAt }), ...parts },
-          given.begins && this.#hasOptionalParts ? { leaseMs: 20 } : undefined,
+          given.begins ? { leaseMs: 20 } : undefined,
         )
         if (!this.#ids.includes(added.id)) this.#ids.push(added.id)
         if ('claim' in added && added.claim) this.#claims.push(added.claim)
@@ -244,7 +244,7 @@ interface Created {
   readonly inbox: WholeInbox
   /** Gives the inbox the time of the clock, if it has one of its own. */
   readonly setTime: () => Promise<void> | void
-  /** Whether `add` does not ignore `begin`, and claims have `isOrdered` and `moreIsDue`. */
+  /** Whether claims have `isOrdered` and `moreIsDue`. */
   readonly hasOptionalParts: boolean
 }
 

@@ -1,4 +1,5 @@
-import type { AddResult, Arrival } from '../engine.js'
+import type { AddResult } from '../engine.js'
+import type { ArrivalToStore } from './arriving-rows.js'
 import { InboxConflict } from './inbox-error.js'
 import { insertNew, type StoringSettings } from './insert-new.js'
 import { lockOrdersOfNew, promoteNext } from './order.js'
@@ -8,7 +9,7 @@ import type { Transaction } from './transaction.js'
 
 /** An arrival. It cannot be new if it has been tried as a new one already. */
 export interface TriedArrival {
-  readonly arrival: Arrival
+  readonly arrival: ArrivalToStore
   readonly mayBeNew: boolean
 }
 
@@ -28,24 +29,26 @@ export async function addAll(
     unsuspicious.map((index) => arrivals[index]!),
     settings.schema,
   )
-  const isLocked = (arrival: Arrival) => orderKeysOf(arrival).every((key) => locked.has(key))
+  const isLocked = (arrival: ArrivalToStore) => orderKeysOf(arrival).every((key) => locked.has(key))
   const possiblyNewAt = unsuspicious.filter((index) => isLocked(arrivals[index]!))
   const possiblyNew = possiblyNewAt.map((index) => arrivals[index]!)
   const inserted = await insertNew(tx.all, possiblyNew, settings)
-  const idAt = new Map(possiblyNewAt.map((index, position) => [index, inserted?.[position]]))
-  const others = arrivals.filter((_, index) => idAt.get(index) === undefined)
+  const storedAt = new Map(possiblyNewAt.map((index, position) => [index, inserted?.[position]]))
+  const others = arrivals.filter((_, index) => storedAt.get(index) === undefined)
   const known = (await recordKnown(tx, others, settings)).values()
-  const results = arrivals.map((_, index): AddResult => {
-    const id = idAt.get(index)
-    return id === undefined ? known.next().value! : { result: 'stored', id }
-  })
+  const results = arrivals.map((_, index): AddResult => storedAt.get(index) ?? known.next().value!)
   const stored = arrivals.filter((_, index) => results[index]!.result === 'stored')
   // The entry with its key has been deleted since, so that its order was not locked.
   if (!stored.every(isLocked)) throw new InboxConflict('an entry was deleted')
   await promoteNext(tx, [...new Set(stored.flatMap(orderKeysOf))])
-  return { results, isAnyDue: stored.length > 0 }
+  return { results, isAnyDue: results.some(isDue) }
 }
 
-function orderKeysOf({ orderKey }: Arrival): string[] {
+/** Whether a worker may claim it now. */
+export function isDue(added: AddResult): boolean {
+  return added.result === 'stored' && added.claim === undefined
+}
+
+function orderKeysOf({ orderKey }: ArrivalToStore): string[] {
   return orderKey === undefined ? [] : [textKey(orderKey)]
 }

@@ -1,5 +1,6 @@
 import type { AddResult, Arrival } from '../engine.js'
-import { addAll, type TriedArrival } from './add.js'
+import { addAll, isDue, type TriedArrival } from './add.js'
+import type { ArrivalToStore } from './arriving-rows.js'
 import { Batches } from './batches.js'
 import type { InboxDatabase } from './inbox-database.js'
 import { CommonHeaders } from './common-headers.js'
@@ -15,7 +16,7 @@ export class Arrivals {
   readonly #database: InboxDatabase
   readonly #settings: StoringSettings
   readonly #onDue: () => void
-  readonly #new: Batches<Arrival, AddResult | typeof NOT_NEW | undefined>
+  readonly #new: Batches<ArrivalToStore, AddResult | typeof NOT_NEW | undefined>
   readonly #others: Batches<TriedArrival, AddResult>
 
   constructor(database: InboxDatabase, settings: PostgresInboxSettings, onDue: () => void) {
@@ -38,7 +39,7 @@ export class Arrivals {
     })
   }
 
-  add(arrival: Arrival): Promise<AddResult> {
+  add(arrival: ArrivalToStore): Promise<AddResult> {
     const isPlain = arrival.suspicion === undefined && arrival.orderKey === undefined
     if (!isPlain) return this.#others.add({ arrival, mayBeNew: true })
     return this.#new.add(arrival).then((stored) => {
@@ -54,14 +55,16 @@ export class Arrivals {
   }
 
   /** Resolves to undefined for each callback if nothing could be tried. */
-  async #storeNew(batch: readonly Arrival[]): Promise<readonly (AddResult | typeof NOT_NEW | undefined)[]> {
-    const ids = await this.#database.statement(
+  async #storeNew(
+    batch: readonly ArrivalToStore[],
+  ): Promise<readonly (AddResult | typeof NOT_NEW | undefined)[]> {
+    const results = await this.#database.statement(
       (all) => insertNew(all, batch, this.#settings),
       awaitedUntil(batch),
     )
-    if (!ids) return batch.map(() => undefined)
-    if (ids.some((id) => id !== undefined)) this.#onDue()
-    return ids.map((id) => (id === undefined ? NOT_NEW : { result: 'stored', id }))
+    if (!results) return batch.map(() => undefined)
+    if (results.some((stored) => stored && isDue(stored))) this.#onDue()
+    return results.map((stored) => stored ?? NOT_NEW)
   }
 
   async #add(batch: readonly TriedArrival[]): Promise<readonly AddResult[]> {

@@ -1,13 +1,18 @@
 import { ownSubscriptionId } from '../../callback/callback.js'
-import type { Arrival } from '../engine.js'
+import type { Arrival, BeginOnArrival } from '../engine.js'
 import { IDENTITY_BYTES, writeIdentity } from '../identity.js'
 import { bigintArray, byteaArray, integerArray, textArray, uuidArray } from './binary-arrays.js'
 import type { CommonHeaders } from './common-headers.js'
 import { storedText } from './sql-text.js'
 import { textKey, typeKey } from './text-key.js'
 
+/** An arrival, and whether its handlers are to begin as it is stored. */
+export interface ArrivalToStore extends Arrival {
+  readonly begin?: BeginOnArrival | undefined
+}
+
 type TextOf = (arrival: Arrival) => string | null
-type NumberOf = (arrival: Arrival) => bigint | null
+type NumberOf = (arrival: ArrivalToStore) => bigint | null
 
 const TEXTS: readonly TextOf[] = [
   ({ callback }) => storedText(callback.idempotencyKey),
@@ -18,6 +23,8 @@ const BIGINTS: readonly NumberOf[] = [
   ({ orderKey }) => (orderKey === undefined ? null : BigInt(textKey(orderKey))),
   ({ callback }) => BigInt(Number(callback.signedAt)),
   ({ callback }) => BigInt(Number(callback.receivedAt)),
+  // An older entry with its order key may be unfinished.
+  ({ begin, orderKey }) => (begin === undefined || orderKey !== undefined ? null : BigInt(begin.leaseMs)),
 ]
 
 /** The columns of a source, before that of the headers. */
@@ -35,9 +42,9 @@ const ownType: TextOf = ({ callback }) =>
  * The first parameters of `store_new`: one array for each column. Consecutive arrivals of the same source and type share one element of
  * the columns that follow from these. The id of a source is a hash of its columns, so that no process has to look it up.
  */
-export function columnsOf(arrivals: readonly Arrival[], commonHeaders: CommonHeaders): unknown[] {
+export function columnsOf(arrivals: readonly ArrivalToStore[], commonHeaders: CommonHeaders): unknown[] {
   const headers = arrivals.map((arrival) => commonHeaders.divide(arrival))
-  const representatives: Arrival[] = []
+  const representatives: ArrivalToStore[] = []
   const sharedHeaders: (string | null)[] = []
   const sharedAt: number[] = []
   const identities = Buffer.allocUnsafe(arrivals.length * IDENTITY_BYTES)

@@ -1,6 +1,5 @@
-import type { EntryId } from '../../callback/callback.js'
-import type { Arrival } from '../engine.js'
-import { COLUMN_TYPES, columnsOf } from './arriving-rows.js'
+import type { AddResult } from '../engine.js'
+import { COLUMN_TYPES, columnsOf, type ArrivalToStore } from './arriving-rows.js'
 import { callLeaseFunction, type LeaseRow } from './call-lease-function.js'
 import type { CommonHeaders } from './common-headers.js'
 import { storedText } from './sql-text.js'
@@ -13,17 +12,17 @@ export interface StoringSettings extends TransactionSettings {
 
 /**
  * Stores those of which neither the signature nor the key is known and that were signed later than what was deleted. Returns
- * their ids in the order of the arrivals, and undefined for the others. Of arrivals with the same key or signature only the first is
+ * the results in the order of the arrivals, and undefined for the others. Of arrivals with the same key or signature only the first is
  * tried. With a `suspicion`, stores them in quarantine if no copy of them is there. Outside of a transaction this is one of its own.
  * Returns undefined if the session has an isolation level with which that is not possible: then it needs a transaction.
  * @throws CountersignError ERR_INBOX_NEWER, ERR_INBOX_FORBIDDEN, or what `all` throws
  */
 export async function insertNew(
   all: Transaction['all'],
-  arrivals: readonly Arrival[],
+  arrivals: readonly ArrivalToStore[],
   settings: StoringSettings,
   suspicion?: string,
-): Promise<(EntryId | undefined)[] | undefined> {
+): Promise<(Stored | undefined)[] | undefined> {
   if (arrivals.length === 0) return []
   const seen = new Set<string>()
   const isFirst = arrivals.map(({ key, signature }) => {
@@ -40,7 +39,15 @@ export async function insertNew(
   if (suspicion === undefined)
     for (const [index, arrival] of tried.entries()) if (ids[index] !== '') commonHeaders.learn(arrival)
   const triedIds = ids.values()
-  return isFirst.map((is) => (is ? triedIds.next().value! || undefined : undefined))
+  return isFirst.map((is) => (is ? storedAs(triedIds.next().value!) : undefined))
+}
+
+type Stored = Extract<AddResult, { readonly result: 'stored' }>
+
+function storedAs(text: string): Stored | undefined {
+  if (text === '') return undefined
+  const [id, token] = text.split(':') as [string, string?]
+  return { result: 'stored', id, ...(token !== undefined && { claim: { id, token: Number(token) } }) }
 }
 
 interface StoredRow extends LeaseRow {

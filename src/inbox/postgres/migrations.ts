@@ -1,7 +1,7 @@
 import { BEGIN_FUNCTION } from './begin-function.js'
 import { CLAIM_FUNCTION } from './claim-function.js'
 import { SETTLE_FUNCTION } from './settle-function.js'
-import { STORE_NEW_FUNCTION } from './store-new-function.js'
+import { FIRST_TOKEN, STORE_NEW_FUNCTION } from './store-new-function.js'
 
 /** A step from one version of the schema to the next. */
 export interface Migration {
@@ -103,9 +103,8 @@ export const MIGRATIONS: readonly Migration[] = [
     -- when the handlers began the last time; NULL once the attempt is among past_attempts
     begun_at bigint,
     order_key bigint,
-    -- A standby that takes over may lack the latest entries, and gives their ids to others. A claim of an entry that was lost must
-    -- be valid for the entry that has its id. Claims count from here.
-    token integer NOT NULL DEFAULT floor(random() * 1000000000)::integer,
+    -- the first one is drawn at random; each claim adds one
+    token integer NOT NULL DEFAULT ${FIRST_TOKEN},
     -- the token of the claim whose handlers began, until an end is recorded; 0: none
     begun_by integer NOT NULL DEFAULT 0,
     attempts integer NOT NULL DEFAULT 0,
@@ -134,7 +133,7 @@ export const MIGRATIONS: readonly Migration[] = [
     -- when the handlers began that succeeded
     begun_at bigint,
     -- of the last claim
-    token integer NOT NULL DEFAULT floor(random() * 1000000000)::integer,
+    token integer NOT NULL DEFAULT ${FIRST_TOKEN},
     attempts integer NOT NULL DEFAULT 0,
     -- handled, dead, discarded or quarantined
     state text NOT NULL,

@@ -10,6 +10,7 @@ import type {
   EngineFilter,
   AddResult,
   Arrival,
+  BeginOnArrival,
   ClaimEnd,
   ClaimEntries,
   Claims,
@@ -105,9 +106,9 @@ class PostgresEngine implements InboxEngine {
     return this.#openers.open(opener, () => this.#makeReady())
   }
 
-  async add(arrival: Arrival): Promise<AddResult> {
+  async add(arrival: Arrival, begin?: BeginOnArrival): Promise<AddResult> {
     this.#checkNotClosed()
-    return this.#arrivals.add(arrival)
+    return this.#arrivals.add({ ...arrival, begin })
   }
 
   async claim(request: ClaimEntries): Promise<Claims> {

@@ -79,9 +79,9 @@ async function recordOne(tx: Transaction, arrival: Arrival, settings: StoringSet
       return quarantine(tx, arrival, settings, recognition, QUARANTINE_REASON.forgotten)
     case 'new': {
       // The entry with its key has been deleted since, or that entry is of the same batch and was put in quarantine.
-      const id = (await insertNew(tx.all, [arrival], settings))?.[0]
-      if (id === undefined) throw new InboxConflict(NOT_STORED)
-      return { result: 'stored', id }
+      const stored = (await insertNew(tx.all, [arrival], settings))?.[0]
+      if (!stored) throw new InboxConflict(NOT_STORED)
+      return stored
     }
   }
 }
@@ -98,7 +98,7 @@ async function quarantine(
   why: QuarantineCause,
   reason: string,
 ): Promise<AddResult> {
-  const id = (await insertNew(tx.all, [arrival], settings, reason))?.[0]
-  if (id === undefined) throw new InboxConflict('a copy was stored')
-  return { result: 'quarantined', id, why }
+  const stored = (await insertNew(tx.all, [arrival], settings, reason))?.[0]
+  if (!stored) throw new InboxConflict('a copy was stored')
+  return { result: 'quarantined', id: stored.id, why }
 }

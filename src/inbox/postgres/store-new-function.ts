@@ -4,17 +4,25 @@ import { leaseFunction } from './lease-function.js'
 export const LAST_USE_STEP_MS = 60_000
 
 /**
+ * SQL for the token of a new entry. A standby that takes over may lack the latest entries, and gives their ids to others. A claim of an
+ * entry that was lost must not be valid for the entry that has its id.
+ */
+export const FIRST_TOKEN = '1 + floor(random() * 1000000000)::integer'
+
+/**
  * The function of the database that stores new callbacks.
  *
  * The parameters that begin with `given_` have one element for each callback. Those that begin with `shared_` have one for each group
- * of them, and `given_shared_at` says which one is that of the callback. With a `suspicion` the callbacks are put in quarantine.
+ * of them, and `given_shared_at` says which one is that of the callback. With a `suspicion` the callbacks are put in quarantine. A
+ * callback that has an element of `given_leases_ms` is claimed for so long, and its handlers begin.
  *
- * `stored_ids` has the ids in the order of the callbacks, with spaces between them, and nothing for one that is not new.
+ * `stored_ids` has the ids in the order of the callbacks, with spaces between them, and nothing for one that is not new. The id of one
+ * that is claimed is followed by a colon and the token.
  */
 export const STORE_NEW_FUNCTION = leaseFunction({
   name: 'store_new',
   parameters: `given_idempotency_keys text[], given_body_ids text[], given_trace_contexts text[], given_headers text[],
-    given_order_keys bigint[], given_signed_at bigint[], given_received_at bigint[],
+    given_order_keys bigint[], given_signed_at bigint[], given_received_at bigint[], given_leases_ms bigint[],
     shared_sources bigint[], shared_subscribed_types text[], shared_callback_urls text[], shared_descriptions text[],
     shared_subscription_ids text[], shared_secret_fingerprints text[], shared_headers text[], shared_event_types text[], shared_types bigint[],
     given_shared_at integer[], given_bodies bytea[], given_key_hashes uuid[], given_body_hashes uuid[], given_signatures uuid[],
@@ -30,7 +38,8 @@ export const STORE_NEW_FUNCTION = leaseFunction({
     -- Signatures are written in a fixed order, or two transactions could wait for each other: an attacker can send copies of genuine
     -- callbacks with other keys and in another order, but cannot sign.
     WITH arriving AS MATERIALIZED (
-      SELECT nextval('entries_id') AS id, place, given_shared_at[place] AS shared_at
+      SELECT nextval('entries_id') AS id, place, given_shared_at[place] AS shared_at, given_leases_ms[place] AS lease_ms,
+        ${FIRST_TOKEN} AS token
       FROM generate_series(1, cardinality(given_bodies)) AS places (place)
     ),
     stored AS (
@@ -58,8 +67,10 @@ export const STORE_NEW_FUNCTION = leaseFunction({
       SELECT arriving.*, id IN (SELECT id FROM stored) AS is_stored FROM arriving
     ),
     waiting AS (
-      INSERT INTO due (id, type, due_at, due_set_at, order_key, ready)
-      SELECT id, shared_types[shared_at], found_at, found_at, given_order_keys[place], given_order_keys[place] IS NULL
+      INSERT INTO due (id, type, due_at, due_set_at, order_key, token, ready, state, attempts, begun_by, begun_at)
+      SELECT id, shared_types[shared_at], found_at + coalesce(lease_ms, 0), found_at, given_order_keys[place], token,
+        given_order_keys[place] IS NULL, CASE WHEN lease_ms IS NULL THEN 'stored' ELSE 'running' END, (lease_ms IS NOT NULL)::integer,
+        CASE WHEN lease_ms IS NULL THEN 0 ELSE token END, CASE WHEN lease_ms IS NOT NULL THEN found_at END
       FROM tried WHERE is_stored AND suspicion IS NULL
     ),
     aside AS (
@@ -71,7 +82,9 @@ export const STORE_NEW_FUNCTION = leaseFunction({
       SELECT id, given_trace_contexts[place], given_headers[place], given_bodies[place]
       FROM tried WHERE is_stored
     )
-    SELECT string_agg(CASE WHEN is_stored THEN id::text ELSE '' END, ' ' ORDER BY place),
+    SELECT string_agg(
+        CASE WHEN NOT is_stored THEN '' WHEN lease_ms IS NULL THEN id::text ELSE id || ':' || token END, ' ' ORDER BY place
+      ),
       min(given_signed_at[place]) FILTER (WHERE is_stored AND suspicion IS NULL),
       array_agg(shared_sources[shared_at]) FILTER (WHERE is_stored)
     INTO stored_ids, earliest_stored, stored_sources FROM tried;

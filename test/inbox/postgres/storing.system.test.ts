@@ -44,6 +44,22 @@ describeWithAnyDatabase('storing callbacks in PostgreSQL', (database) => {
     await close()
   })
 
+  it('records in that statement that handlers begin, and notifies nobody, as nothing is due', async () => {
+    const { inbox, statements, close } = await watched()
+    statements.length = 0
+    const adding = Array.from({ length: 3 }, (_, index) =>
+      inbox.add(arrival(), index === 1 ? undefined : { leaseMs: 60_000 }),
+    )
+    const added = await Promise.all(adding)
+    expect(added.map((each) => 'claim' in each && each.claim?.id === each.id)).toEqual([true, false, true])
+    expect((await inbox.claim(ANY)).entries.map(({ id }) => id)).toEqual([added[1]!.id])
+    await inbox.add(arrival(), { leaseMs: 60_000 })
+    await inbox.close()
+    expect(statements.filter((text) => text.includes('store_new'))).toHaveLength(2)
+    expect(statements.filter((text) => text.includes('NOTIFY'))).toHaveLength(1)
+    await close()
+  })
+
   it('tries a repeat as a new callback once', async () => {
     const { inbox, statements, close } = await watched()
     const given = arrival()
