@@ -108,6 +108,7 @@ itWhere(findProgram('sqlite3') !== undefined, 'sqlite3')(
       'callbacks.db',
       'callbacks.db-doubt',
       'callbacks.db-gate',
+      'callbacks.db-writing',
     ])
     // In a terminal the commands do not end at the first one that fails.
     const again = await runShell(`set +e\n${restoreFile}`, { cwd })
@@ -126,6 +127,7 @@ it('a file is restored from a copy that was made in its container', async () => 
     'callbacks.db',
     'callbacks.db-doubt',
     'callbacks.db-gate',
+    'callbacks.db-writing',
   ])
 }, 60_000)
 

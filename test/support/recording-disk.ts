@@ -11,7 +11,9 @@ const SECTOR = 512
 interface Page {
   synced: Buffer
   pending: Buffer[]
-  /** Its first write has failed: on ext4 with its defaults no later sync brings it to the disk. */
+  /** Whether a sync has brought something to the block that it has now. */
+  isWritten: boolean
+  /** The first write to its block has failed: on ext4 with its defaults no later sync brings anything there. */
   isLost: boolean
 }
 
@@ -212,7 +214,7 @@ export class RecordingDisk {
       this.failedSyncs++
       const isEvicted = this.#random() < 0.5
       for (const [index, page] of unsynced) {
-        page.isLost ||= page.synced === ZEROS
+        page.isLost ||= !page.isWritten
         page.pending = []
         // The kernel takes the page for written, and may read it from the disk the next time.
         if (isEvicted) page.synced.copy(inode.content, index * PAGE)
@@ -224,7 +226,10 @@ export class RecordingDisk {
     this.#pendingNames = []
     inode.syncedSize = inode.size
     for (const page of pages.values()) {
-      if (!page.isLost) page.synced = page.pending.at(-1) ?? page.synced
+      if (page.pending.length > 0 && !page.isLost) {
+        page.synced = page.pending.at(-1)!
+        page.isWritten = true
+      }
       page.pending = []
     }
   }
@@ -256,7 +261,11 @@ export class RecordingDisk {
       setSize(inode, size)
       if (size < before) {
         inode.content.fill(0, size, before)
-        for (const index of inode.pages.keys()) if ((index + 1) * PAGE > size) changed(inode, index)
+        for (const [index, page] of inode.pages) {
+          if ((index + 1) * PAGE > size) changed(inode, index)
+          // Its block is free, and what is written there next has another one.
+          if (index * PAGE >= size) page.isWritten = page.isLost = false
+        }
       }
     }
     return attributes(inode, 16)
@@ -364,7 +373,7 @@ function setSize(inode: Inode, size: number): void {
 
 function changed({ content, pages }: Inode, index: number): void {
   let page = pages.get(index)
-  if (!page) pages.set(index, (page = { synced: ZEROS, pending: [], isLost: false }))
+  if (!page) pages.set(index, (page = { synced: ZEROS, pending: [], isWritten: false, isLost: false }))
   const state = Buffer.alloc(PAGE)
   content.copy(state, 0, index * PAGE, (index + 1) * PAGE)
   page.pending.push(state)

@@ -1,60 +1,61 @@
 import type { Connection } from './connection.js'
-import type { Mark } from './marks.js'
 import { isSafeSqlite } from './sqlite-version.js'
+import type { WriteLock } from './write-lock.js'
 
 /**
- * Copies the log into the database. SQLite must not do that in a commit, because it does not report a failure of it. A checkpoint
- * that leaves pages is not synced: if they were lost, the next one would not copy them again. So it is marked until all pages
- * were copied.
+ * Copies the log into the database. SQLite must not do that in a commit, because it does not report a failure of it. Nobody commits
+ * meanwhile: SQLite does not sync the database if the log has grown, and the next checkpoint would not copy the same pages again.
  */
 export class Checkpoints {
   readonly #connection: Connection
-  readonly #mark: Mark
-  /** How many pages a reader, or what another process has committed, has kept from being copied. */
+  readonly #lock: WriteLock
+  /** How many pages a reader has kept from being copied. */
   #heldFrames = 0
   #commits = 0
 
-  constructor(connection: Connection, mark: Mark) {
+  constructor(connection: Connection, lock: WriteLock) {
     this.#connection = connection
-    this.#mark = mark
+    this.#lock = lock
   }
 
   /** To be called after commits: copies a long log. Throws what SQLite throws, after which the inbox is in doubt unless it is busy. */
   afterCommit(): void {
     if (!isSafeSqlite(this.#connection.sqliteVersion)) {
       // It cannot say how long the log is.
-      if (++this.#commits % COMMITS_OF_OLD_SQLITE === 0) this.#run('FULL')
+      if (++this.#commits % COMMITS_OF_OLD_SQLITE === 0) this.#copy()
       return
     }
     const frames = this.#connection.uncopiedFrames()
     // Another process has copied them.
     this.#heldFrames = Math.min(this.#heldFrames, frames)
     if (frames - this.#heldFrames < FRAMES) return
-    this.#run('PASSIVE')
-    // While two processes write all the time, the log would not begin anew.
-    this.complete()
+    this.#copy()
     this.#heldFrames = this.#connection.uncopiedFrames()
   }
 
-  /** To be called from time to time: completes what readers or other processes have kept from being copied. Others wait for it. */
+  /** To be called from time to time: completes what readers have kept from being copied, and what processes did that have died. */
   complete(): void {
-    if (this.#mark.isSet) this.#run('FULL')
+    if (this.#lock.isMarked) this.#connection.transaction(() => {})
+    if (this.#lock.databaseLacks) this.#copy()
   }
 
-  /** Copies all, and empties the log if nobody else uses it. */
-  last(): void {
-    this.#run('TRUNCATE')
-    // Whoever reads what was committed last keeps the log from beginning anew, and not from being copied.
-    this.complete()
+  /** Copies all, and empties the log if nobody else uses it. Then calls `whenCopied`, unless a reader keeps a part from being copied. */
+  last(whenCopied = () => {}): void {
+    this.#lock.writeDatabase(() => {
+      // Whoever reads what was committed last keeps the log from beginning anew, and not from being copied.
+      if (!this.#copied('TRUNCATE') && !this.#copied('FULL')) return false
+      whenCopied()
+      return true
+    })
   }
 
-  #run(mode: 'PASSIVE' | 'FULL' | 'TRUNCATE'): void {
-    this.#mark.set()
+  #copy(): void {
+    this.#lock.writeDatabase(() => this.#copied('FULL'))
+  }
+
+  #copied(mode: 'FULL' | 'TRUNCATE'): boolean {
     const { busy, log, checkpointed } = this.#connection.get<CheckpointRow>(`PRAGMA wal_checkpoint(${mode})`)!
-    if (busy !== 0 || log !== checkpointed) return
-    // The row says nothing of what another process has committed meanwhile, for which SQLite leaves the sync to the next checkpoint.
-    if (mode === 'PASSIVE' && this.#connection.uncopiedFrames() > 0) return
-    this.#mark.clear()
+    return busy === 0 && log === checkpointed
   }
 }
 

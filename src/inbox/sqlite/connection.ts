@@ -1,13 +1,13 @@
 import { CountersignError } from '../../base/errors.js'
 import { BUILT_IN, type SqliteDatabase, type SqliteDriver, type SqliteStatement } from './driver.js'
-import { refuseDoubt } from './entrance.js'
-import { isBusy } from './inbox-error.js'
-import { openDatabase } from './open-database.js'
+import { isBusy, putsInDoubt } from './inbox-error.js'
+import { BUSY_WAIT_MS, openDatabase } from './open-database.js'
 import { bytesIn, OpenFiles, type FilesState } from './open-files.js'
 import { HeaderSets } from './header-sets.js'
 import { checkedVersion, SCHEMA_VERSION } from './schema.js'
 import { Sources } from './sources.js'
 import { isSafeSqlite } from './sqlite-version.js'
+import type { WriteLock } from './write-lock.js'
 
 /** An open file. Its methods are synchronous. */
 export class Connection {
@@ -15,6 +15,7 @@ export class Connection {
   readonly #guards: SqliteDatabase[]
   readonly #closesLate: boolean
   readonly #file: string
+  readonly #lock: WriteLock
   readonly #files: OpenFiles
   #isLogCut = false
   readonly #pageBytes: number
@@ -28,8 +29,9 @@ export class Connection {
   readonly isNew: boolean
 
   /** Throws what SQLite or the file system throws, or CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED. */
-  constructor(driver: SqliteDriver, file: string) {
+  constructor(driver: SqliteDriver, file: string, lock: WriteLock) {
     this.#file = file
+    this.#lock = lock
     const { database, guards, isNew } = openDatabase(driver, file)
     this.#database = database
     this.isNew = isNew
@@ -109,13 +111,32 @@ export class Connection {
 
   /** Runs `work` and commits. If this throws, nothing was changed, unless the disk has failed. */
   transaction<Result>(work: () => Result): Result {
-    this.run('BEGIN IMMEDIATE')
-    let result: Result
+    return this.#lock.writeLog(
+      () => this.#emptyLog(),
+      () => this.#committed(work),
+    )
+  }
+
+  /** Returns whether no reader, and no full disk, has kept it from that. */
+  #emptyLog(): boolean {
+    this.#database.exec(`PRAGMA busy_timeout = ${READER_LIMIT_MS}`)
     try {
-      refuseDoubt(this.#file)
+      return this.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)')!.busy === 0
+    } catch (error) {
+      if (putsInDoubt(error)) throw error
+      return false
+    } finally {
+      this.#database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)
+    }
+  }
+
+  #committed<Result>(work: () => Result): Result {
+    this.run('BEGIN IMMEDIATE')
+    try {
       this.checkVersion()
-      result = work()
+      const result = work()
       this.run('COMMIT')
+      return result
     } catch (error) {
       this.sources.forget()
       this.headerSets.forget()
@@ -126,9 +147,6 @@ export class Connection {
       }
       throw error
     }
-    // Another process may have found meanwhile that the disk has failed.
-    refuseDoubt(this.#file)
-    return result
   }
 
   /**
@@ -156,7 +174,7 @@ export class Connection {
     const isMoved = this.filesState() === 'moved'
     try {
       // Nothing is left then that would be written to a file that replaces this one. Otherwise others have the file open.
-      if (!isMoved && !this.#leaveWal()) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      if (!isMoved) this.#leaveWal()
     } finally {
       this.#statements.clear()
       for (const each of [this.#database, ...this.#guards.splice(0)]) each.close()
@@ -203,6 +221,9 @@ export class Connection {
     return statement
   }
 }
+
+/** How long a log that has to be emptied at once waits for readers, in milliseconds. */
+const READER_LIMIT_MS = 1_000
 
 /** They may not be garbage collected. */
 const KEPT_OPEN = new Set<Connection>()

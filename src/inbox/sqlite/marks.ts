@@ -1,11 +1,9 @@
-import { randomBytes } from 'node:crypto'
-import { chownSync, closeSync, openSync, readdirSync, statSync, truncateSync, unlinkSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { chownSync, closeSync, openSync, statSync, truncateSync } from 'node:fs'
 import { bytesIn } from './open-files.js'
 
 /**
- * A file whose length says whether something is so, 1 or 0: to create a file, or to write to one, needs room, which a full disk does
- * not have. It is not synced: it has to outlive a process, not the machine.
+ * A file whose length says what is so: to create a file, or to write to one, needs room, which a full disk does not have. It is not
+ * synced: it has to outlive a process, not the machine.
  */
 export class Mark {
   readonly path: string
@@ -14,20 +12,13 @@ export class Mark {
     this.path = path
   }
 
-  get isSet(): boolean {
-    return bytesIn(this.path) > 0
+  /** 0: it is not set. */
+  get value(): number {
+    return bytesIn(this.path)
   }
 
-  set(): void {
-    truncateSync(this.path, 1)
-  }
-
-  clear(): void {
-    truncateSync(this.path, 0)
-  }
-
-  delete(): void {
-    unlinkSync(this.path)
+  set(value: number): void {
+    truncateSync(this.path, value)
   }
 }
 
@@ -39,28 +30,9 @@ export function doubtOf(file: string): Mark {
   return new Mark(`${file}-doubt`)
 }
 
-/**
- * A mark of one process, set while it copies the log into the database, and until all of the log was copied and synced. If the process
- * dies meanwhile, nobody knows whether its syncs would have failed.
- */
-export function newCheckpointMark(file: string): Mark {
-  return new Mark(`${file}${CHECKPOINT}${randomBytes(8).toString('hex')}`)
-}
-
-/** The marks of all processes that are set. */
-export function setCheckpointMarks(file: string): Mark[] {
-  return checkpointMarks(file).filter(({ isSet }) => isSet)
-}
-
-/** Only for who has the inbox alone: no living process has such a mark. */
-export function deleteCheckpointMarks(file: string): void {
-  for (const mark of checkpointMarks(file)) mark.delete()
-}
-
-function checkpointMarks(file: string): Mark[] {
-  const folder = dirname(file)
-  const names = readdirSync(folder).filter((name) => name.startsWith(`${basename(file)}${CHECKPOINT}`))
-  return names.map((name) => new Mark(join(folder, name)))
+/** Set while a process writes: see WriteLock. */
+export function writingOf(file: string): Mark {
+  return new Mark(`${file}-writing`)
 }
 
 /** Creates an empty file beside the database if there is none, for its owner and with its mode, as SQLite does for its files. */
@@ -73,5 +45,3 @@ export function createBeside(file: string, path: string): void {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
-
-const CHECKPOINT = '-checkpoint.'

@@ -24,7 +24,6 @@ export function openDatabase(driver: SqliteDriver, file: string): OpenDatabase {
   const opened = (options?: { readOnly: boolean }) => {
     const database = options ? new driver.DatabaseSync(file, options) : new driver.DatabaseSync(file)
     open.push(database)
-    // Short, because the wait may block the event loop. GroupCommit tries again for longer.
     database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}; PRAGMA wal_autocheckpoint = 0`)
     return database
   }
@@ -55,7 +54,8 @@ function setMode(database: SqliteDatabase, file: string): void {
   database.exec(PRAGMAS)
 }
 
-const BUSY_WAIT_MS = 10
+/** Short, because the wait may block the event loop. GroupCommit tries again for longer. In milliseconds. */
+export const BUSY_WAIT_MS = 10
 const READ_ONLY = { readOnly: true }
 // `exec` leaves no statement behind, which would keep a database of @photostructure/sqlite open.
 const READ = 'SELECT count(*) FROM sqlite_schema'

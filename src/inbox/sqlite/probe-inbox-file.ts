@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { accessSync, closeSync, constants, existsSync, openSync, unlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Logger } from '../../logging/logger.js'
-import { refuseDoubt } from './entrance.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
 import { inboxError } from './inbox-error.js'
 import { BUSY_WAIT_MS, readInboxFile } from './read-inbox-file.js'
 import { warnOfOldSqlite } from './sqlite-version.js'
 import { checkTrustedFile } from './trusted-file.js'
+import { refuseDoubt } from './write-lock.js'
 
 /**
  * Finds out whether an inbox could be opened and written, and warns of an old SQLite. Leaves everything as it was: no file is made,

@@ -27,7 +27,7 @@ export async function readInboxFile<Result>(
   try {
     checkTrustedFile(file)
     // What is in doubt is ours, and may be unreadable without its log.
-    if (!doubtOf(file).isSet) lookFirst(driver, file)
+    if (doubtOf(file).value === 0) lookFirst(driver, file)
     database = new driver.DatabaseSync(file, { readOnly: true })
     // Readers hardly ever wait for a writer: only while it recovers what a crash has left.
     database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}`)

@@ -6,11 +6,11 @@ import { add } from './add.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connection } from './connection.js'
 import { loadDriver, type SqliteDriver } from './driver.js'
-import { enter, refuseDoubt, untilCheckpointsEnd } from './entrance.js'
+import { enter, type Entrance } from './entrance.js'
 import { inboxError, isBusy, isFault, isFull, needsReopening, putsInDoubt } from './inbox-error.js'
 import { watchLog } from './log-watch.js'
 import { lookFirst, refuseLostLog } from './look-first.js'
-import { createBeside, doubtOf, newCheckpointMark, type Mark } from './marks.js'
+import { doubtOf } from './marks.js'
 import { ensureFile } from './open-database.js'
 import type { FilesState } from './open-files.js'
 import {
@@ -22,6 +22,7 @@ import {
   type Write,
 } from './operations.js'
 import { warnOfOldSqlite } from './sqlite-version.js'
+import { refuseDoubt, type WriteLock } from './write-lock.js'
 
 /** Writes that share a transaction. */
 export interface Batch {
@@ -116,7 +117,7 @@ export class Store implements StoreHost {
       } catch (error) {
         // The other processes let go of the file within a second, and one of all copies it.
         giveUpAt ??= this.#environment.monotonic() + REPAIR_LIMIT_MS
-        if (!doubtOf(this.#settings.file).isSet || this.#environment.monotonic() > giveUpAt) throw error
+        if (doubtOf(this.#settings.file).value === 0 || this.#environment.monotonic() > giveUpAt) throw error
       }
       await delay(this.#environment, OPEN_AGAIN_MS)
     }
@@ -125,10 +126,10 @@ export class Store implements StoreHost {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#opening?.catch(() => {})
-    // Others that have the inbox open would otherwise wait for the mark, and then copy the files.
+    // Who opens the inbox next would otherwise copy the files first.
     for (let tries = 0; tries < COMPLETE_TRIES && this.#open?.connection.mayClose; tries++) {
       this.#look()
-      if (!this.#open?.mark.isSet) break
+      if (!this.#open?.entrance.lock.databaseLacks) break
       await delay(this.#environment, COMPLETE_AGAIN_MS)
     }
     this.#drop()
@@ -198,37 +199,32 @@ export class Store implements StoreHost {
     const driver = (this.#driver ??= await loadDriver())
     ensureFile(file)
     // What is in doubt is ours, and may be unreadable before it was copied.
-    if (!doubtOf(file).isSet) lookFirst(driver, file)
+    if (doubtOf(file).value === 0) lookFirst(driver, file)
     refuseLostLog(driver, file)
     const repaired = () =>
       this.#logger.warn({ file }, 'the inbox was copied to other blocks of the disk, and is in use again')
-    const entrance = await enter(driver, file, repaired, this.#environment)
+    const entrance = enter(driver, file, repaired)
     try {
-      return (this.#open = await this.#openWithin(driver, entrance))
+      return (this.#open = this.#openWithin(driver, entrance))
     } catch (error) {
       entrance.leave()
       throw error
     }
   }
 
-  async #openWithin(driver: SqliteDriver, entrance: OpenFile['entrance']): Promise<OpenFile> {
-    const { file } = this.#settings
-    const mark = newCheckpointMark(file)
-    createBeside(file, mark.path)
-    const connection = new Connection(driver, file)
+  #openWithin(driver: SqliteDriver, entrance: Entrance): OpenFile {
+    const { lock } = entrance
+    const connection = opened(driver, this.#settings.file, lock)
     try {
-      // Another process may have begun one before this connection could see what it does.
-      await untilCheckpointsEnd(file, this.#environment)
-      refuseDoubt(file)
-      if (this.#isClosed) throw closedError(file)
-      const checkpoints = new Checkpoints(connection, mark)
+      if (this.#isClosed) throw closedError(this.#settings.file)
+      const checkpoints = new Checkpoints(connection, lock)
       // A file whose log is lost is then still an inbox.
       if (connection.isNew) checkpoints.last()
       if (!this.#hasWarned) warnOfOldSqlite(connection.sqliteVersion, this.#logger)
       this.#hasWarned = true
       this.#lastFailure = undefined
       const looks = every(this.#environment, LOOK_EVERY_MS, () => this.#look(), { keepsAlive: false })
-      return { connection, checkpoints, mark, entrance, looks }
+      return { connection, checkpoints, entrance, looks }
     } catch (error) {
       connection.closeUncopied()
       throw error
@@ -275,7 +271,7 @@ export class Store implements StoreHost {
         'blocks of the disk, which is tried each second',
     )
     try {
-      doubtOf(file).set()
+      doubtOf(file).set(1)
     } catch (cause) {
       this.#logger.error({ ...fields, err: cause }, 'the doubt about the inbox could not be marked')
     }
@@ -312,17 +308,20 @@ export class Store implements StoreHost {
     if (open?.connection.mayClose) this.#close(open)
   }
 
-  #close({ connection, checkpoints, mark, entrance, looks }: OpenFile): void {
+  #close({ connection, checkpoints, entrance, looks }: OpenFile): void {
     looks()
     this.#open = undefined
     let isClosed = false
-    try {
-      if (connection.filesState() !== 'moved' && !doubtOf(this.#settings.file).isSet) checkpoints.last()
-      if (mark.isSet || doubtOf(this.#settings.file).isSet) return
+    const close = () => {
       isClosed = true
       connection.close()
-      mark.delete()
+    }
+    try {
+      if (connection.filesState() === 'moved') close()
+      else if (doubtOf(this.#settings.file).value === 0) checkpoints.last(close)
     } catch (error) {
+      // Others have the file open, and copy its log later.
+      if (isBusy(error)) return
       const fields = { file: this.#settings.file, err: error }
       this.#logger.warn(fields, 'the file of the inbox could not be closed properly')
       if (putsInDoubt(error)) this.#doubt(error)
@@ -340,10 +339,19 @@ export function closedError(file: string): CountersignError {
 interface OpenFile {
   readonly connection: Connection
   readonly checkpoints: Checkpoints
-  readonly mark: Mark
-  readonly entrance: { leave(): void }
+  readonly entrance: Entrance
   /** Ends the looks at what others have marked. */
   readonly looks: () => void
+}
+
+/** It may change the mode or the schema of the database. */
+function opened(driver: SqliteDriver, file: string, lock: WriteLock): Connection {
+  let connection: Connection
+  lock.writeDatabase(() => {
+    connection = new Connection(driver, file, lock)
+    return true
+  })
+  return connection!
 }
 
 function carryOut(db: Connection, now: number, [name, ...given]: Write): unknown {
