@@ -8,11 +8,16 @@ export const BATCH = 32
 const LAST = `${SCHEMA_VERSION}, 1000`
 
 /** How many pages each of the functions reads for a batch of new entries. Nothing else may be due. */
-export async function handleBatch(client: pg.Client, schema: string, inbox: Pick<WholeInbox, 'add'>) {
+export async function handleBatch(
+  client: pg.Client,
+  schema: string,
+  inbox: Pick<WholeInbox, 'add'>,
+  interruptedFrom = 0,
+) {
   await Promise.all(Array.from({ length: BATCH }, () => inbox.add(arrival())))
   const call = (sql: string) => pagesOf(client, `SELECT * FROM ${schema}.${sql}`)
   const claim = await call(
-    `claim_entries(ARRAY[${textKey('transfers.book-completed')}], ${BATCH}, 60000, false, 99, ${LAST})`,
+    `claim_entries(ARRAY[${textKey('transfers.book-completed')}], ${BATCH}, 60000, false, 99, ${interruptedFrom}, ${LAST})`,
   )
   const { rows } = await client.query<{ ids: string; tokens: string }>(
     `SELECT array_agg(id)::text AS ids, array_agg(token)::text AS tokens FROM ${schema}.due WHERE state = 'running'`,

@@ -21,18 +21,21 @@ import type { Transaction, TransactionSettings } from './transaction.js'
 export async function claim(
   all: Transaction['all'],
   { eventTypes, limit, leaseMs, interrupted = false, beginBelow = 0 }: ClaimEntries,
+  interruptedFrom: number,
   settings: TransactionSettings,
 ): Promise<
   | Timed<
       Omit<Claims, 'clockSetBackMs'> & {
         /** Whether the clock of the database has been set back since the next entry was stored or claimed. */
         readonly isAhead: boolean
+        /** Whether no interrupted entry is due, not even one that is locked. */
+        readonly noneIsInterrupted: boolean
       }
     >
   | undefined
 > {
-  const types = eventTypes === 'any' ? null : eventTypes.map(typeKey)
-  const values = [types, limit, leaseMs, interrupted, interrupted ? 0 : beginBelow]
+  const types = eventTypes === 'any' ? null : [...new Set(eventTypes)].map(typeKey)
+  const values = [types, limit, leaseMs, interrupted, interrupted ? 0 : beginBelow, interruptedFrom]
   const rows = await callLeaseFunction<ClaimedRow | AfterRow>(all, settings, CLAIM, CLAIM_PARAMETERS, values)
   if (!rows) return undefined
   const {
@@ -46,7 +49,13 @@ export async function claim(
   const nextDueInMs = nextDueAt === null ? undefined : dueInMs > 0 ? dueInMs : LOCKED_AGAIN_MS
   return {
     now: Number(at),
-    result: { entries, nextDueInMs, interruptedIsDue, isAhead: nextIsAhead ?? false },
+    result: {
+      entries,
+      nextDueInMs,
+      interruptedIsDue: interruptedIsDue === true,
+      noneIsInterrupted: interruptedIsDue === false,
+      isAhead: nextIsAhead ?? false,
+    },
   }
 }
 
@@ -135,7 +144,8 @@ interface ClaimedRow extends LeaseRow, CallbackRow {
 interface AfterRow extends LeaseRow {
   readonly next_due_at: BigInteger | null
   readonly next_is_ahead: boolean | null
-  readonly interrupted_is_due: boolean
+  /** Null if those that are due are locked. */
+  readonly interrupted_is_due: boolean | null
 }
 
 interface ExaminedRow {
@@ -161,7 +171,7 @@ function claimedEntryOf(row: ClaimedRow): ClaimedEntry {
 }
 
 const CLAIM = 'claim_entries'
-const CLAIM_PARAMETERS = ['bigint[]', 'integer', 'bigint', 'boolean', 'integer']
+const CLAIM_PARAMETERS = ['bigint[]', 'integer', 'bigint', 'boolean', 'integer', 'bigint']
 const BEGIN_PARAMETERS = ['bigint[]', 'integer[]', 'bigint']
 
 const RECORD_TYPES = `

@@ -9,6 +9,7 @@ import type { Timed } from './call-lease-function.js'
 import { begin, claim, extend, recordTypes, requeueUnhandled, setTimesAnew } from './claim.js'
 import { rowId } from './entry-id.js'
 import type { InboxDatabase } from './inbox-database.js'
+import { InterruptedSince } from './interrupted-since.js'
 import type { PostgresInboxSettings } from './options.js'
 import { recordedBefore, settle } from './settle.js'
 import type { Transaction, TransactionSettings } from './transaction.js'
@@ -24,6 +25,7 @@ export class LeaseOperations {
   /** Claims whose end may have been recorded although the call was rejected, for example because its answer was lost. */
   readonly #maybeEnded = new WeakMap<ClaimToken, ClaimEnd['move']>()
   #databaseNow = 0
+  readonly #interruptedSince = new InterruptedSince()
   readonly #environment: Environment
   readonly #steps: StepsAhead
   /** No interrupted entry is claimed before this time, by the monotonic clock of this process. */
@@ -41,7 +43,11 @@ export class LeaseOperations {
   async claim(request: ClaimEntries): Promise<Claims> {
     const { clockSetBackMs, continues } = await this.#prepare(request)
     if (request.interrupted && this.#mustWait(request)) return { entries: [], interruptedIsDue: false }
-    const { isAhead, ...found } = await this.#call((all, settings) => claim(all, request, settings))
+    const since = this.#interruptedSince.of(request, this.#databaseNow)
+    const { isAhead, noneIsInterrupted, ...found } = await this.#call((all, settings) =>
+      claim(all, request, since, settings),
+    )
+    if (noneIsInterrupted) this.#interruptedSince.foundNone(this.#databaseNow)
     // The clock was ahead between two calls of this process.
     if (isAhead) this.#clock.isBehind()
     const claims = { ...found, interruptedIsDue: found.interruptedIsDue && !this.#mustWait(request) }
@@ -141,7 +147,13 @@ export class LeaseOperations {
     return result
   }
 
+  /** To be called when an operator has made a decision. */
+  decided(): void {
+    this.#interruptedSince.startAgain()
+  }
+
   #learnNow(now: number, askedAt: number): void {
+    if (now < this.#databaseNow) this.#interruptedSince.startAgain()
     this.#databaseNow = now
     this.#steps.learn(now, askedAt)
     this.#clock.now()

@@ -166,7 +166,10 @@ class PostgresEngine implements InboxEngine {
       try {
         const result = await this.#transaction((tx) => act(tx, id, action, decision, this.#settings.schema))
         // Also after a discard, which may make the next entry of an order key due.
-        if (result.done) this.#announcements.announce()
+        if (result.done) {
+          this.#leases.decided()
+          this.#announcements.announce()
+        }
         return result
       } catch (error) {
         if (error instanceof ActRefused) return error.refusal

@@ -8,6 +8,7 @@ const sandbox = new Sandbox()
 afterEach(() => sandbox.clean())
 
 const HANDLED = 2_000
+const START = Date.UTC(2026, 10, 3, 9, 14, 27)
 
 describeWithAnyDatabase('a PostgresInbox while another session holds a snapshot', (database) => {
   it('ends entries with as many pages as before, although no dead row can be removed', async () => {
@@ -24,6 +25,23 @@ describeWithAnyDatabase('a PostgresInbox while another session holds a snapshot'
     // One dead row among those that wait and one among those that run.
     expect(held.claim - before.claim).toBeLessThan(2 * HANDLED)
     expect(held.settle).toBeLessThan(3 * before.settle)
+    await Promise.all([worker.end(), reader.end()])
+  })
+
+  it('looks through entries whose leases would have ended only once in a while', async () => {
+    const schema = database.newSchema()
+    const advance = await withFakeClock(database, schema, START)
+    const inbox = database.inboxOn(schema)
+    await inbox.open()
+    const [worker, reader] = [await connected(database), await connected(database)]
+    await handleBatch(worker, schema, inbox)
+    await reader.query(`BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM ${schema}.entries`)
+    for (let handled = 0; handled < HANDLED; handled += BATCH) await handleBatch(worker, schema, inbox)
+    await advance(61_000)
+    const whole = await handleBatch(worker, schema, inbox)
+    const later = await handleBatch(worker, schema, inbox, START + 61_000)
+    // The dead rows of the entries that were claimed fill some 100 pages.
+    expect(later.claim).toBeLessThan(whole.claim - 50)
     await Promise.all([worker.end(), reader.end()])
   })
 

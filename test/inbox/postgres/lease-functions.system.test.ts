@@ -93,8 +93,8 @@ const EACH_FUNCTION = (schema: string): string => {
   const last = `${SCHEMA_VERSION}, 1000`
   const ends = `ARRAY['handled'], ARRAY[NULL::bigint], ARRAY[NULL], ARRAY[false], ARRAY['handled'], ARRAY[NULL], 1`
   return `
-    SELECT * FROM ${schema}.claim_entries(NULL, 10, 60000, false, 99, ${last});
-    SELECT * FROM ${schema}.claim_entries(ARRAY[1::bigint], 10, 60000, true, 0, ${last});
+    SELECT * FROM ${schema}.claim_entries(NULL, 10, 60000, false, 99, 0, ${last});
+    SELECT * FROM ${schema}.claim_entries(ARRAY[1::bigint], 10, 60000, true, 0, 0, ${last});
     SELECT * FROM ${schema}.begin_entries(ARRAY[1::bigint], ARRAY[1], 60000, ${last});
     SELECT * FROM ${schema}.settle_entries(ARRAY[1::bigint], ARRAY[1], ${ends}, ${last})`
 }
