@@ -5,10 +5,9 @@ import { describeWithPostgres } from '../support/postgres-server.js'
 const FLEET = ['--receivers', '2', '--workers', '2']
 
 describe('after kills at every step nothing that was acknowledged is lost, stuck, or handled twice at once', () => {
-  it.each([
-    ['one process', ['--kills', '18']],
-    ['two receivers and two workers', ['--kills', '16', ...FLEET]],
-  ])('with SQLite and %s', (_which, args) => expectPromisesHold(args), 300_000)
+  it('with SQLite, two receivers and two workers', () => {
+    expectPromisesHold(['--kills', '16', ...FLEET])
+  }, 300_000)
 })
 
 describeWithPostgres('after kills at every step, of processes and of the database', () => {
