@@ -32,17 +32,19 @@ export class Database {
   #world
   #random
   #isRemote
+  #isDirect
   #isTransactional
   #took
   #takesEffect
   /** By process, the calls that its inbox has not answered. */
   #underWay = new Map()
 
-  /** `took` is called with the process and the name of each call that an inbox has answered, `takesEffect` with what a transaction ended. */
-  constructor(world, random, { isRemote, isTransactional, took, takesEffect }) {
+  /** `isDirect`: the inbox itself travels. `took` is called with the process and the name of each call that an inbox has answered, `takesEffect` with what a transaction ended. */
+  constructor(world, random, { isRemote, isDirect, isTransactional, took, takesEffect }) {
     this.#world = world
     this.#random = random
     this.#isRemote = isRemote
+    this.#isDirect = isDirect
     this.#isTransactional = isTransactional
     this.#took = took
     this.#takesEffect = takesEffect
@@ -53,6 +55,10 @@ export class Database {
     const { retentionMs, discardedRetentionMs } = engine
     const seen = { retentionMs, discardedRetentionMs, open: async () => {}, close: async () => {} }
     if (!this.#isRemote) for (const call of ['open', 'close']) seen[call] = (opener) => engine[call](opener)
+    if (this.#isDirect) {
+      seen.watch = (onDue) => engine.watch(onDue)
+      seen.maxTransactions = engine.maxTransactions
+    }
     if (this.#isTransactional) seen.transact = (...args) => this.#transact(process, engine, ...args)
     for (const call of CALLS) seen[call] = (...args) => this.#call(process, engine, call, args)
     return seen
@@ -64,6 +70,7 @@ export class Database {
   }
 
   #call(process, engine, call, args) {
+    if (this.#isDirect) return this.#carriedOut(process, engine, call, args, this.#world.time)
     return new Promise((resolve, reject) => {
       const fails = this.#random.happens(this.faults.fails)
       const askedAt = this.#world.time
@@ -86,6 +93,7 @@ export class Database {
 
   /** As `InboxEngine.transact` says. What the handler writes takes effect if, and when, the end is recorded. */
   async #transact(process, engine, claim, { timeoutMs }, work) {
+    if (this.#isDirect) return this.#carriedOut(process, engine, 'transact', [claim, { timeoutMs }, work])
     await this.#travels(process)
     const transaction = { query: async () => ({ rows: [] }) }
     const end = await withTimeout(work(transaction), timeoutMs, 'the transaction', {
@@ -127,9 +135,13 @@ export class Database {
   }
 
   #travelMs() {
-    const { slowMs } = this.faults
-    // Often the same, so that several calls of a process are under way in the same tick.
-    const usual = this.#random.between(0, 4) / 2
-    return slowMs > 0 && this.#random.happens(0.5) ? usual + this.#random.next() * slowMs : usual
+    return travelMs(this.#random, this.faults.slowMs)
   }
+}
+
+/** How long something is on its way. */
+export function travelMs(random, slowMs) {
+  // Often the same, so that several calls of a process are under way in the same tick.
+  const usual = random.between(0, 4) / 2
+  return slowMs > 0 && random.happens(0.5) ? usual + random.next() * slowMs : usual
 }

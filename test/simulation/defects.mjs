@@ -28,7 +28,7 @@ export function tryDefects({ seed, runs, only = '' }) {
 /** A copy of what was built and of the simulation, in which only the files with the defect are built anew. */
 function copyWith(defect) {
   const copy = mkdtempSync(join(tmpdir(), 'countersign-defect-'))
-  for (const part of ['dist', 'test/simulation', 'package.json'])
+  for (const part of ['dist', 'test/simulation', 'test/support', 'package.json'])
     cpSync(join(ROOT, part), join(copy, part), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
   for (const [file, text] of mutatedTexts(defect)) {

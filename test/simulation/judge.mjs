@@ -8,6 +8,7 @@ const MOVES = {
   begin: [],
   extend: [],
   settle: ['running>handled', 'running>waiting', 'running>dead'],
+  transact: ['running>handled', 'running>waiting', 'running>dead'],
   prune: ['handled>none', 'discarded>none'],
   retry: ['dead>waiting', 'waiting>waiting', 'handled>waiting'],
   release: ['quarantined>waiting'],
@@ -24,6 +25,8 @@ const MOVES = {
 }
 const OVER = ['handled', 'dead', 'discarded', 'quarantined', 'unhandled']
 const ENDED = ['handled', 'dead', 'discarded']
+/** Calls that end what runs. */
+const ENDS = ['settle', 'transact']
 const AS_SIGNED = ['new', 'repeat']
 const ACCEPTED = ['waiting', 'running', 'handled', 'dead']
 
@@ -51,7 +54,7 @@ export class Judge {
   #undoable = new Map()
   /** By id, the runs whose transaction was committed. */
   #effects = new Map()
-  /** By id, the process that claimed an entry last. */
+  /** By id, the processes one of which claimed an entry last. */
   #claimedBy = new Map()
   /** By id, when the inbox was asked to record that handlers begin. */
   #leaseFrom = new Map()
@@ -143,21 +146,28 @@ export class Judge {
     for (const id of ids) this.#leaseFrom.set(id, askedAt)
   }
 
-  /** What the inbox has, after the calls with these names. */
-  looks(process, calls, entries) {
+  /** What the inbox has, after the calls with these names. If several processes have made them at once, either may have changed it. */
+  looks(processes, calls, entries) {
+    const [process] = processes
     const now = new Map(entries.map((entry) => [entry.id, entry]))
     for (const id of new Set([...this.#entries.keys(), ...now.keys()])) {
       const [before, after] = [this.#entries.get(id), now.get(id)]
       const [from, to] = [stateOf(before), stateOf(after)]
       const isClaimed = to === 'running' && (from !== to || before.token !== after.token)
       if (isClaimed) {
-        this.#claimedBy.set(id, process)
+        this.#claimedBy.set(id, processes)
         this.#checkLease(before, after)
         if (from === to) this.#world.note(process.name, `claim: entry ${id} (${this.#nameOf(after)}) again`)
       }
-      if (from === 'running' && calls.includes('settle') && this.#claimedBy.get(id) !== process)
-        if (from !== to) this.fault(`${process.name} ended entry ${id}, which another process has claimed`)
-      if ((after?.decisions ?? 0) > (before?.decisions ?? 0)) this.#checkDecision(process, before, after)
+      const isEnd = from === 'running' && from !== to && calls.some((call) => ENDS.includes(call))
+      if (isEnd && !processes.some((each) => this.#hasClaimed(each, id)))
+        this.fault(`${process.name} ended entry ${id}, which another process has claimed`)
+      if ((after?.decisions ?? 0) > (before?.decisions ?? 0))
+        this.#checkDecision(
+          processes.find(({ decision }) => decision),
+          before,
+          after,
+        )
       if (from !== to || before.token !== after.token || before.decisions !== after.decisions)
         this.#dueSince.delete(id)
       if (from === to) continue
@@ -175,6 +185,10 @@ export class Judge {
       if (!statesAfter(from, calls).has(to)) this.fault(`${by} moved entry ${id} from ${from}>${to}`)
     }
     this.#entries = now
+  }
+
+  #hasClaimed(process, id) {
+    return this.#claimedBy.get(id)?.includes(process) ?? false
   }
 
   #checkLease(before, { id, dueAt }) {
@@ -265,16 +279,19 @@ export class Judge {
     return this.#troubles.length === 0
   }
 
+  /** How long something with few calls may take that nothing prevents. A call may take several statements, and wait for the one before. */
+  get #promptMs() {
+    const { slowMs, statements = 1 } = this.#settings
+    return statements * (CLAIM_LIMIT_MS + 12 * slowMs)
+  }
+
   /** The effect of a transactional handler was committed. */
   takesEffect(process, entryId) {
     this.#world.note(process.name, `the effect of entry ${entryId} is committed`)
     const since = this.#decided.get(entryId) ?? -1
     const effects = (this.#effects.get(entryId) ?? []).filter((at) => at >= since)
     const { stoppedAt = Infinity } = process
-    if (
-      this.#world.time > stoppedAt + CLAIM_LIMIT_MS + 12 * this.#settings.slowMs &&
-      !this.#isClockOrInboxToBlame()
-    )
+    if (this.#world.time > stoppedAt + this.#promptMs && !this.#isClockOrInboxToBlame())
       this.fault(`the effect of entry ${entryId} was committed after ${process.name} had stopped`)
     if (effects.length > 0) this.fault(`the effect of entry ${entryId} was committed twice`)
     this.#effects.set(entryId, [...effects, this.#world.time])
@@ -282,7 +299,7 @@ export class Judge {
 
   /** Something waits although a worker could handle it. To be called all the time, with the processes that have handlers. */
   waits(workers, now, isOneProcess) {
-    const { concurrency, pollMs, slowMs } = this.#settings
+    const { concurrency, pollMs } = this.#settings
     const { time } = this.#world
     const isTrouble = this.#troubles.some(({ to }) => time <= to + AFTER_TROUBLE_MS)
     for (const worker of workers) {
@@ -309,7 +326,7 @@ export class Judge {
       // What another process decides makes an entry due, or the next one of its order key.
       const isDecided = this.#decided.has(entry.id) || (this.#settings.isOrdered && this.#decided.size > 0)
       const polls = !isOneProcess || isDecided || !this.#isCalm
-      const limitMs = CLAIM_LIMIT_MS + 12 * slowMs + (polls ? pollMs : 0)
+      const limitMs = this.#promptMs + (polls ? pollMs : 0)
       const idle = workers.find(
         ({ freeSince }) => time - Math.max(freeSince ?? Infinity, this.#dueSince.get(entry.id)) > limitMs,
       )
@@ -320,28 +337,28 @@ export class Judge {
 
   /** Handlers that go on without being aborted, although their time is over or another process has their entry. */
   #checkLateHandlers() {
-    const { handlerTimeoutMs, leaseMs, slowMs } = this.#settings
+    const { handlerTimeoutMs, leaseMs } = this.#settings
     const { time } = this.#world
     const isTrouble = this.#troubles.some(({ to }) => time <= to)
     for (const run of this.#runs) {
       if (run.end !== undefined || run.isAborted || run.process.isDead) continue
       if (this.#isCalm && time > run.from + handlerTimeoutMs * 1.01 + 10)
         this.fault(`the handler of entry ${run.entryId} has run for ${time - run.from} ms`)
-      const isLost = !isTrouble && this.#claimedBy.get(run.entryId) !== run.process
+      const isLost = !isTrouble && !this.#hasClaimed(run.process, run.entryId)
       if (!isLost) run.lostSince = undefined
       else run.lostSince ??= time
-      if (time - run.lostSince > leaseMs / 3 + 12 * slowMs + 200)
+      if (time - run.lostSince > leaseMs / 3 + this.#promptMs + 100)
         this.fault(`the handler of entry ${run.entryId} goes on, and another process has claimed it`)
     }
   }
 
   /** Handlers that have ended, and whose end is not recorded although nothing prevents it. */
   #checkEnds() {
-    const { isTransactional, pollMs, slowMs } = this.#settings
+    const { isTransactional, pollMs } = this.#settings
     if (isTransactional) return
     const { time } = this.#world
     const triedAgainMs = this.#isCalm ? 0 : Math.min(pollMs, 1_000)
-    const limitMs = CLAIM_LIMIT_MS + triedAgainMs + 12 * slowMs
+    const limitMs = this.#promptMs + triedAgainMs
     const troubleEndsAt = Math.max(...this.#troubles.map(({ endsAt }) => endsAt))
     for (const run of this.#runs) {
       const { entryId, process, token } = run
@@ -415,7 +432,7 @@ export class Judge {
       if (other.end === 'succeeds' && !other.isAborted && !isDecided && !this.#isExplained(other))
         this.fault(`entry ${entryId} is handled again after it was handled`)
     }
-    if (this.#claimedBy.get(entryId) !== process && !this.#isClockOrInboxToBlame())
+    if (!this.#hasClaimed(process, entryId) && !this.#isClockOrInboxToBlame())
       this.fault(`a handler began for entry ${entryId}, which another process has claimed`)
     if (entry) this.#checkOrder(entry, callback)
     this.#runs.push(run)

@@ -59,7 +59,7 @@ function settingsOf(random, inbox) {
     busyMs: random.one([4_000, 10_000]),
     // Of ended entries. Processes delete old ones when they start.
     retentionMs: random.one([undefined, undefined, 3_000, 6_000]),
-    isTransactional: inbox === 'memory' && random.happens(0.3),
+    isTransactional: inbox !== 'sqlite' && random.happens(0.3),
     isOrdered: random.happens(0.4),
     driftOf: [0, 0, 0, 0, 0].map(() => random.one([0, 0, 0.001, -0.001])),
     offsetsMs: [0, 0, 0, 0, 0].map(() => random.one([0, 0, 40, -40, 900])),
@@ -146,6 +146,7 @@ function faultsOf(random, moments, settings) {
         { at, do: 'database', faults: { loses: random.one([0.3, 1]) }, forMs },
         { at, do: 'database', faults: { slowMs: random.one([600, 5_000]) }, forMs },
         ...(inbox === 'sqlite' ? fileFaultsOf(random, at, forMs) : []),
+        ...(inbox === 'postgres' ? serverFaultsOf(random, at, forMs) : []),
       ]),
     )
   }
@@ -156,6 +157,16 @@ function fileFaultsOf(random, at, forMs) {
   const probability = random.one([0.1, 1])
   const faults = ['locked', 'full', 'unwritten', 'unsynced']
   return faults.map((fault) => ({ at, do: 'file', faults: { [fault]: probability }, forMs }))
+}
+
+function serverFaultsOf(random, at, forMs) {
+  const probability = random.one([0.1, 1])
+  return ['conflicts', 'full'].map((fault) => ({
+    at,
+    do: 'database',
+    faults: { [fault]: probability },
+    forMs,
+  }))
 }
 
 function decisionsOf(random, moments, settings) {

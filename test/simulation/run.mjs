@@ -1,5 +1,5 @@
 // Tries schedules: for a time (`npm run simulate -- --for 60s`), a number of them (`--runs 1000`), or one (`--seed N`, with `--trace` to
-// see it also if nothing is wrong). The seed decides which inbox is tried, unless `--inbox` does: memory or sqlite. With `--brief` a
+// see it also if nothing is wrong). The seed decides which inbox is tried, unless `--inbox` does: memory, sqlite or postgres. With `--brief` a
 // failure is only named. `--plan file` tries the schedule in a file, as in found/, which later versions of plan.mjs do not make any
 // more. `--defects` tries schedules with each defect of defect-list.mjs (`--only words`), and `--check` says whether
 // the sources still have what each of them changes.
@@ -7,6 +7,7 @@ import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { INBOXES, planOf } from './plan.mjs'
+import { hasPostgres, stopPostgres } from './postgres.mjs'
 import { shrink } from './shrink.mjs'
 import { simulate } from './simulate.mjs'
 
@@ -39,6 +40,10 @@ const endsAt =
   values.for || !values.runs ? performance.now() + 1_000 * parseFloat(values.for ?? '60') : Infinity
 
 const inboxes = values.inbox === undefined ? INBOXES : [values.inbox]
+if (inboxes.includes('postgres') && !hasPostgres()) {
+  console.log('skipped: PostgreSQL is not installed')
+  process.exit()
+}
 console.log(`seeds from ${first}, ${inboxes.join(' and ')}`)
 let tried = 0
 let steps = 0
@@ -62,3 +67,4 @@ while (!isOver()) {
 }
 const seconds = (performance.now() - startedAt) / 1_000
 console.log(`${tried} schedules, ${steps} steps, ${seconds.toFixed(1)} s`)
+await stopPostgres()

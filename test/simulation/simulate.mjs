@@ -2,10 +2,12 @@ import { createReceiver, createWorker, MemoryInbox } from '../../dist/index.js'
 import { ENVIRONMENT } from '../../dist/base/environment.js'
 import { ENGINE, Inbox } from '../../dist/inbox/inbox.js'
 import { IN_PROCESS } from '../../dist/inbox/sqlite/sqlite-inbox.js'
+import { PostgresInbox } from '../../dist/postgres.js'
 import { SqliteInbox } from '../../dist/sqlite.js'
 import { Database } from './database.mjs'
 import { SimulatedFile } from './file.mjs'
 import { Judge } from './judge.mjs'
+import { SCHEMA, SimulatedPostgres, startPostgres, WRITE_EFFECT } from './postgres.mjs'
 import { Random } from './random.mjs'
 import { idOf, OTHER_SUBSCRIPTION, requestOf, SUBSCRIPTION } from './senders.mjs'
 import { Process, World } from './world.mjs'
@@ -14,15 +16,19 @@ import { Process, World } from './world.mjs'
 const QUIET_MS = 120_000
 const LOOKS_EVERY_MS = 200
 const WATCHES_EVERY_MS = 50
+/** With PostgreSQL, and how many other calls a call may wait for. */
+const STATEMENTS_OF_A_CALL = 5
 const DECISIONS = ['retry', 'release', 'discard', 'undo']
 
 /** Carries out a plan. Resolves to what was wrong, and to the trace of what happened. */
 export async function simulate(plan) {
-  const simulation = new Simulation(plan)
+  const server = plan.settings.inbox === 'postgres' ? await startPostgres() : undefined
+  await server?.empty()
+  const simulation = new Simulation(plan, server)
   try {
     await simulation.run()
   } finally {
-    simulation.end()
+    await simulation.end()
   }
   return { faults: simulation.judge.faults, trace: simulation.world.trace, steps: simulation.world.steps }
 }
@@ -40,6 +46,8 @@ class Simulation {
   #actionsLeft
   /** With SQLite, the file that the processes share. */
   #file
+  /** With PostgreSQL, their database. */
+  #postgres
   /** Otherwise the engine that they share, how many decisions it has about each entry, and the tokens of the latest claims. */
   #engine
   #decisions = new Map()
@@ -47,10 +55,10 @@ class Simulation {
   #operators = 0
   #decidedLast
 
-  constructor(plan) {
+  constructor(plan, server) {
     this.#plan = plan
     const { seed, settings } = plan
-    this.world = new World(seed)
+    this.world = new World(seed, { hasTicks: server !== undefined })
     this.#random = new Random(`chance ${seed}`)
     this.#server = new Process(this.world, 'server', { seed })
     // Its clock is right.
@@ -58,6 +66,7 @@ class Simulation {
     this.judge = new Judge(this.world, {
       ...settings,
       isSlow: settings.slowMs > 0,
+      statements: server ? STATEMENTS_OF_A_CALL : 1,
       inboxNow: () => this.#server.now(),
       serviceNow: () => this.#service.now(),
     })
@@ -66,9 +75,17 @@ class Simulation {
       this.#engine = new MemoryInbox({ ...retentionOf(settings), [ENVIRONMENT]: this.#server.environment })[
         ENGINE
       ]
+    else if (server)
+      this.#postgres = new SimulatedPostgres(this.world, new Random(`postgres ${seed}`), {
+        server,
+        clock: () => this.#server.now(),
+        callsOf: (process) => this.#database.underWay(process),
+        committed: (...seen) => this.judge.looks(...seen),
+        takesEffect: (process, id) => this.judge.takesEffect(process, id),
+      })
     else
       this.#file = new SimulatedFile(new Random(`file ${seed}`), (process, entries) =>
-        this.judge.looks(process, this.#database.underWay(process), entries),
+        this.judge.looks([process], this.#database.underWay(process), entries),
       )
     const took = async (process, call, result, askedAt) => {
       if (call === 'begin') this.judge.begun(result, askedAt)
@@ -84,15 +101,17 @@ class Simulation {
       if (!isRemote) return
       const claims = [...(call === 'claim' ? result.entries : []), ...(result?.claim ? [result.claim] : [])]
       for (const { id, token } of claims) this.#tokens.set(id, token)
-      this.judge.looks(process, [call], await this.#entries(call))
+      this.judge.looks([process], [call], await this.#entries(call))
     }
     this.#database = new Database(this.world, new Random(`database ${seed}`), {
       isRemote,
+      isDirect: server !== undefined,
       isTransactional: settings.isTransactional,
       took,
       takesEffect: (process, id) => this.judge.takesEffect(process, id),
     })
-    this.#database.faults.slowMs = settings.slowMs
+    const way = this.#postgres ?? this.#database
+    way.faults.slowMs = settings.slowMs
     this.#actionsLeft = plan.actions.length
     for (const { callback } of plan.actions) if (callback) this.judge.willBeSent(callback)
   }
@@ -112,13 +131,15 @@ class Simulation {
     const inTime = await this.world.run(QUIET_MS, { isOver })
     if (this.judge.faults.length > 0) return
     if (!inTime) this.judge.fault('too many steps: something goes on for ever')
-    if (this.#file) this.judge.looks({ name: 'judge' }, [], this.#file.entries())
+    const stored = this.#postgres ?? this.#file
+    if (stored) this.judge.looks([{ name: 'judge' }], [], await stored.entries())
     this.judge.end()
   }
 
-  end() {
+  async end() {
     for (const { process } of this.#places) process.kill()
     this.#file?.delete()
+    await this.#postgres?.end()
   }
 
   /** What the inbox in memory has after a call with this name. */
@@ -137,6 +158,17 @@ class Simulation {
   #engineFor(process) {
     if (this.#engine) return this.#database.seenBy(process, this.#engine)
     const { environment } = process
+    if (this.#postgres) {
+      const inbox = new PostgresInbox({
+        pool: this.#postgres.poolOf(process),
+        schema: SCHEMA,
+        ...retentionOf(this.#plan.settings),
+        busyTimeoutMs: this.#plan.settings.dependencyTimeoutMs,
+        [ENVIRONMENT]: environment,
+        logger: false,
+      })
+      return this.#database.seenBy(process, inbox[ENGINE])
+    }
     const driver = this.#file.driverOf(process)
     const inbox = new SqliteInbox({
       file: this.#file.path,
@@ -247,11 +279,16 @@ class Simulation {
     const run = this.judge.begins(process, event, context, callback)
     const { signal } = context
     const does = callback.attempts[Math.min(run.number, callback.attempts.length) - 1]
+    let effect
+    if (this.#postgres && this.#plan.settings.isTransactional) {
+      effect = context.transaction.query(WRITE_EFFECT, [context.entryId])
+      effect.catch(() => {})
+    }
     return new Promise((resolve, reject) => {
       const end = () => {
         this.judge.ends(run, does.fails ? 'fails' : 'succeeds')
         if (does.fails) reject(new Error('the handler failed'))
-        else resolve()
+        else resolve(effect)
       }
       const timer = this.world.after(does.takesMs, end, process)
       if (does.ignoresSignal) return
@@ -369,7 +406,7 @@ class Simulation {
   }
 
   _database(action) {
-    this.#breaks('database', this.#database, action)
+    this.#breaks('database', this.#postgres ?? this.#database, action)
   }
 
   _file(action) {
@@ -379,7 +416,7 @@ class Simulation {
   #breaks(name, target, { faults, forMs }) {
     this.world.note(name, `${JSON.stringify(faults)} for ${forMs.toFixed(0)} ms`)
     Object.assign(target.faults, faults)
-    const isBrief = ['fails', 'loses', 'locked', 'full'].some((fault) => faults[fault])
+    const isBrief = !this.#postgres && ['fails', 'loses', 'locked', 'full'].some((fault) => faults[fault])
     this.judge.trouble(undefined, forMs + 10_000, isBrief ? forMs : undefined)
     this.#underWay++
     this.world.after(forMs, () => {

@@ -19,9 +19,13 @@ export class World {
   #random
   #number = 0
   #watches = []
+  #outside
+  #followed
 
-  constructor(seed) {
+  /** `hasTicks`: what runs in it uses `nextTick`, as pg does. To follow that to its end takes a turn of Node's loop. */
+  constructor(seed, { hasTicks = false } = {}) {
     this.#random = new Random(`order ${seed}`)
+    this.#followed = hasTicks ? nextTurn : promisesFollowed
   }
 
   /**
@@ -48,6 +52,11 @@ export class World {
     this.trace.push(`${this.time.toFixed(1).padStart(9)}  ${who.padEnd(10)} ${what}`)
   }
 
+  /** Nothing else happens, and no time passes, until this has ended, which is done outside of the world. */
+  meanwhile(work) {
+    this.#outside = Promise.all([this.#outside, work])
+  }
+
   /** Runs until `isOver()`, or for `limitMs` of the time of this world. Resolves to false if `maxSteps` were not enough. */
   async run(limitMs, { isOver = () => false, maxSteps = 100_000 } = {}) {
     const until = this.time + limitMs
@@ -55,7 +64,13 @@ export class World {
     // For what Node does between turns, such as to report promises that were rejected and that nobody looks at.
     await nextTurn()
     for (;;) {
-      await promisesFollowed()
+      await this.#followed()
+      while (this.#outside) {
+        const outside = this.#outside
+        this.#outside = undefined
+        await outside
+        await this.#followed()
+      }
       if (isOver()) return true
       const next = this.#next()
       if (!next || next.at > until) {
@@ -173,9 +188,9 @@ export class Process {
   }
 
   #timeout(run, ms) {
-    // Timers that are due at the same time go off in the order in which they were set.
+    // Timers that are due at the same time go off in the order in which they were set. None takes less than a millisecond, as in Node.
     const timeout = {
-      happening: this.#world.after(ms, run, this, 0.5),
+      happening: this.#world.after(Math.max(1, ms), run, this, 0.5),
       unref: () => timeout,
       ref: () => timeout,
     }
