@@ -22,6 +22,7 @@ export const SETTLE_FUNCTION = leaseFunction({
   results: 'held_ids text, is_any_due boolean',
   declarations: `DECLARE
     order_keys bigint[];
+    is_any_rescheduled boolean := (SELECT count(delay) > 0 FROM unnest(given_delays) AS given (delay));
   `,
   body: `
     -- Not as a condition on order_key: the plan could then read the whole index of the order keys.
@@ -51,7 +52,7 @@ export const SETTLE_FUNCTION = leaseFunction({
         begun_by = CASE WHEN given_handed_back[${PLACE}] THEN begun_by ELSE 0 END,
         past_attempts = ${WITH_LATEST.replaceAll('[place]', `[${PLACE}]`)},
         begun_at = NULL
-      WHERE ${HELD} AND given_delays[${PLACE}] IS NOT NULL RETURNING id, due_at
+      WHERE is_any_rescheduled AND ${HELD} AND given_delays[${PLACE}] IS NOT NULL RETURNING id, due_at
     ),
     held AS (
       SELECT id, NULL AS due_at FROM finished UNION ALL SELECT id, due_at FROM rescheduled
