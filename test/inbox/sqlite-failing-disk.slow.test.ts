@@ -215,17 +215,54 @@ else process.stderr.write('not tried, as the kernel or mkfs.xfs is missing: XFS\
 
 for (const fileSystem of fileSystems)
   itOnFailingDisk(`when syncs fail while two processes write to ${fileSystem}, nothing is lost`, async () => {
-    const { disk, start, add, addUntil, afterPowerFailure } = onFailingDisk(ADDING, fileSystem)
+    const { disk, file, start, add, addUntil, afterPowerFailure } = onFailingDisk(ADDING, fileSystem)
     const [one, two] = [start(), start()]
     await add(150, one, two)
     disk.fail()
     await addUntil('refused ERR_INBOX_IO', one, two)
+    for (const each of [file, `${file}-wal`]) disk.evict(each)
     one.child.kill('SIGKILL')
     await one.ended
     disk.heal()
     await add(350, two, start())
     expect(await afterPowerFailure()).toEqual(SOUND)
   })
+
+itOnFailingDisk(
+  'when one of two processes is killed in a commit whose sync fails, nothing is lost',
+  async () => {
+    const { disk, file, start, add, afterPowerFailure } = onFailingDisk(ADDING)
+    const [killed, idle] = [start(), start()]
+    await add(100, killed, idle)
+    disk.fail()
+    killed.child.stdin.write('Infinity\n')
+    await until(() => statSync(`${file}-writing`).size > 0)
+    killed.child.kill('SIGKILL')
+    await killed.ended.catch(() => {})
+    disk.heal()
+    await add(350, start())
+    expect(await afterPowerFailure()).toEqual(SOUND)
+  },
+)
+
+itOnFailingDisk('when the power fails while the files are copied, nothing is lost', async () => {
+  const { disk, file, start, add, addUntil, afterPowerFailure } = onFailingDisk(ADDING)
+  const program = start()
+  await add(300, program)
+  const database = statSync(file).ino
+  disk.fail()
+  await addUntil('refused ERR_INBOX_IO', program)
+  disk.heal()
+  const isCopied = () => statSync(file).ino !== database
+  for (const copy of [`${file}.new`, `${file}-wal.new`]) {
+    await until(() => existsSync(copy) || isCopied())
+    expect(await afterPowerFailure()).toEqual(SOUND)
+  }
+  await until(isCopied)
+  expect(await afterPowerFailure()).toEqual(SOUND)
+  await add(100, program)
+  expect(await afterPowerFailure()).toEqual(SOUND)
+})
 
 itOnFailingDisk('when the database cannot be synced at the end, what the log holds is not lost', async () => {
   const { disk, file, start, add, lines, afterPowerFailure } = onFailingDisk(ADDING)

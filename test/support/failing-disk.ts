@@ -50,6 +50,11 @@ export class FailingDisk {
     run('mount', '-o', 'remount,size=75%', this.#memory)
   }
 
+  /** The kernel reads a file anew from the disk, except for what it has still to write. */
+  evict(file: string): void {
+    run('dd', `if=${file}`, 'iflag=nocache', 'count=0', 'status=none')
+  }
+
   /** The folder as it is found if the power fails now: without what the kernel has not written. */
   afterPowerFailure(): string {
     const index = this.#mounted.length
