@@ -35,8 +35,3 @@ export async function callLeaseFunction<Row extends LeaseRow>(
   checkVersionColumns(last, schema)
   return last.found_at === null ? undefined : rows
 }
-
-/** The ids of a list that a lease function returns. */
-export function idsOf(list: string): Set<string> {
-  return new Set(list === '' ? [] : list.split(' '))
-}

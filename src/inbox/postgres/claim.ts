@@ -1,10 +1,11 @@
 import type { EntryId } from '../../callback/callback.js'
 import type { ClaimedEntry, ClaimEntries, Claims, ClaimToken } from '../engine.js'
 import { MOVES } from '../states.js'
-import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
+import { callLeaseFunction, type LeaseRow, type Timed } from './call-lease-function.js'
 import { typesWithHandlers } from './look.js'
 import { heldBy } from './lease-function.js'
 import { lockOrderKeys, promoteNext } from './order.js'
+import { withPastAttempt } from './past-attempts.js'
 import { costByEntries } from './search.js'
 import { callbackOf, type BigInteger, type CallbackRow } from '../stored-entry.js'
 import {
@@ -87,24 +88,30 @@ export async function requeueUnhandled(tx: Transaction, schema: string): Promise
 }
 
 /** Records that the handlers of these entries begin. Returns the ids of those that are held. */
-export async function begin(
-  all: Transaction['all'],
-  claims: readonly ClaimToken[],
-  leaseMs: number,
-  settings: TransactionSettings,
-): Promise<Timed<Set<EntryId>> | undefined> {
-  const values = [claims.map(({ id }) => id), claims.map(({ token }) => token), leaseMs]
-  const rows = await callLeaseFunction<BegunRow>(all, settings, 'begin_entries', BEGIN_PARAMETERS, values)
-  return rows && { now: Number(rows[0]!.found_at), result: idsOf(rows[0]!.held_ids) }
-}
-
-export async function extend(
+export function begin(
   tx: Transaction,
   claims: readonly ClaimToken[],
   leaseMs: number,
 ): Promise<Set<EntryId>> {
+  return renew(tx, BEGIN, claims, leaseMs)
+}
+
+export function extend(
+  tx: Transaction,
+  claims: readonly ClaimToken[],
+  leaseMs: number,
+): Promise<Set<EntryId>> {
+  return renew(tx, EXTEND, claims, leaseMs)
+}
+
+async function renew(
+  tx: Transaction,
+  sql: string,
+  claims: readonly ClaimToken[],
+  leaseMs: number,
+): Promise<Set<EntryId>> {
   const [ids, tokens] = [claims.map(({ id }) => id), claims.map(({ token }) => token)]
-  const rows = await tx.all<{ id: BigInteger }>(EXTEND, ids, tokens, tx.now + leaseMs, tx.now)
+  const rows = await tx.all<{ id: BigInteger }>(sql, ids, tokens, tx.now + leaseMs, tx.now)
   return new Set(rows.map(({ id }) => String(id)))
 }
 
@@ -155,10 +162,6 @@ interface ExaminedRow {
   readonly ahead: BigInteger | null
 }
 
-interface BegunRow extends LeaseRow {
-  readonly held_ids: string
-}
-
 function claimedEntryOf(row: ClaimedRow): ClaimedEntry {
   return {
     id: String(row.id),
@@ -172,7 +175,6 @@ function claimedEntryOf(row: ClaimedRow): ClaimedEntry {
 
 const CLAIM = 'claim_entries'
 const CLAIM_PARAMETERS = ['bigint[]', 'integer', 'bigint', 'boolean', 'integer', 'bigint']
-const BEGIN_PARAMETERS = ['bigint[]', 'integer[]', 'bigint']
 
 const RECORD_TYPES = `
   INSERT INTO handled_types (event_type, seen_at) SELECT unnest($1::text[]), $2::bigint
@@ -196,9 +198,17 @@ const REQUEUE = `
     SELECT id FROM due WHERE id = ANY ($2::bigint[]) AND ${LEASE_ENDED} FOR UPDATE SKIP LOCKED
   )`
 
-const EXTEND = `
-  UPDATE due SET due_at = $3::bigint, due_set_at = $4::bigint
+const EXTEND = renewal('')
+// A claim counts as one attempt, also if this is run twice for it.
+const BEGIN = renewal(`attempts = attempts + (begun_by <> token)::integer, begun_by = token,
+    past_attempts = CASE WHEN begun_by <> token AND begun_at IS NOT NULL THEN ${withPastAttempt("'interrupted'")} ELSE past_attempts END,
+    begun_at = CASE WHEN begun_by = token THEN begun_at ELSE $4::bigint END,`)
+
+function renewal(begun: string): string {
+  return `
+  UPDATE due SET ${begun} due_at = $3::bigint, due_set_at = $4::bigint
   WHERE ${heldBy('$1::bigint[]', '$2::integer[]')} RETURNING id`
+}
 
 // Compared with the clock as it is now: what arrived while this transaction waited was not set ahead.
 const EXAMINE = `

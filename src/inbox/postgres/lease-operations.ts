@@ -62,15 +62,11 @@ export class LeaseOperations {
   }
 
   begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#call((all, settings) => begin(all, claims.filter(hasRowId), leaseMs, settings))
+    return this.#renew(begin, claims, leaseMs)
   }
 
   extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    const askedAt = this.#environment.monotonic()
-    return this.#database.lease((tx) => {
-      this.#learnNow(tx.now, askedAt)
-      return extend(tx, claims.filter(hasRowId), leaseMs)
-    })
+    return this.#renew(extend, claims, leaseMs)
   }
 
   /**
@@ -136,6 +132,18 @@ export class LeaseOperations {
     if (!correction) return NOTHING_PREPARED
     const clockSetBackMs = this.#clock.handled(steps, correction)
     return { clockSetBackMs, continues: correction.next !== undefined }
+  }
+
+  #renew(
+    renew: typeof extend,
+    claims: readonly ClaimToken[],
+    leaseMs: number,
+  ): Promise<ReadonlySet<EntryId>> {
+    const askedAt = this.#environment.monotonic()
+    return this.#database.lease((tx) => {
+      this.#learnNow(tx.now, askedAt)
+      return renew(tx, claims.filter(hasRowId), leaseMs)
+    })
   }
 
   async #call<Result>(

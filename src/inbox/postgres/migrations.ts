@@ -1,4 +1,3 @@
-import { BEGIN_FUNCTION } from './begin-function.js'
 import { CLAIM_FUNCTION } from './claim-function.js'
 import { SETTLE_FUNCTION } from './settle-function.js'
 import { FIRST_TOKEN, STORE_NEW_FUNCTION } from './store-new-function.js'
@@ -165,7 +164,7 @@ export const MIGRATIONS: readonly Migration[] = [
 
   -- The types that workers asked for, and when; the empty text stands for any.
   CREATE TABLE handled_types (event_type text PRIMARY KEY, seen_at bigint NOT NULL);
-${STORE_NEW_FUNCTION}${CLAIM_FUNCTION}${BEGIN_FUNCTION}${SETTLE_FUNCTION}`,
+${STORE_NEW_FUNCTION}${CLAIM_FUNCTION}${SETTLE_FUNCTION}`,
   },
 ]
 

@@ -21,7 +21,7 @@ export const TABLES = [
   'handled_types',
 ] as const
 
-const FUNCTIONS = ['now_ms', 'store_new', 'claim_entries', 'begin_entries', 'settle_entries']
+const FUNCTIONS = ['now_ms', 'store_new', 'claim_entries', 'settle_entries']
 
 /**
  * The SQL that creates the schema and brings it up to date, for the owner of the database to run. It changes nothing in a

@@ -3,7 +3,7 @@ import { ATTEMPT_RESULT } from '../attempt-history.js'
 import type { ClaimEnd, SettledClaim } from '../engine.js'
 import { MOVES } from '../states.js'
 import { bigintArray, textArray } from './binary-arrays.js'
-import { callLeaseFunction, idsOf, type LeaseRow, type Timed } from './call-lease-function.js'
+import { callLeaseFunction, type LeaseRow, type Timed } from './call-lease-function.js'
 import { orderLock } from './order.js'
 import type { BigInteger } from '../stored-entry.js'
 import { storedText } from './sql-text.js'
@@ -29,8 +29,9 @@ export async function settle(
   ]
   const rows = await callLeaseFunction<SettledRow>(all, settings, 'settle_entries', PARAMETERS, values)
   if (!rows) return undefined
-  const { found_at: at, held_ids: held, is_any_due: isAnyDue } = rows[0]!
-  return { now: Number(at), result: { held: idsOf(held), isAnyDue } }
+  const { found_at: at, held_ids: ids, is_any_due: isAnyDue } = rows[0]!
+  const held = new Set(ids === '' ? [] : ids.split(' '))
+  return { now: Number(at), result: { held, isAnyDue } }
 }
 
 /**
