@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { arrival } from '../../support/arrivals.js'
 import { collectedLog } from '../../support/collected-log.js'
 import { fakeTimeouts } from '../../support/fake-timeouts.js'
@@ -43,5 +44,32 @@ describeWithDatabase('after the clock of the database was set ahead, a PostgresI
     await other.add(arrival({ type: 'one' }))
     await setAhead(-3_600_000)
     expect((await inbox.claim(ORDINARY)).entries).toMatchObject([{ id: '1' }])
+  })
+
+  it('keeps a lease that another process takes while it corrects times', async () => {
+    const schema = database.newSchema()
+    const setAhead = await withFakeClock(database, schema)
+    const other = database.inboxOn(schema)
+    await other.add(arrival())
+    let claiming: ReturnType<typeof other.claim> | undefined
+    const pool = new pg.Pool({ connectionString: database.connectionString })
+    pool.on('connect', (client) => {
+      const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
+      const beside = async (...args: unknown[]) => {
+        if (String(args[0]).includes('AS examined')) {
+          await setAhead(10)
+          await (claiming ??= other.claim(ORDINARY))
+        }
+        return query(...args)
+      }
+      Object.assign(client, { query: beside })
+    })
+    const inbox = database.inboxOn(schema, { pool })
+    await inbox.claim(ORDINARY)
+    expect((await claiming!).entries).toHaveLength(1)
+    const { rows } = await database.query(`SELECT due_at - ${schema}.now_ms() AS left FROM ${schema}.due`)
+    expect(rows).toEqual([{ left: String(LEASE_MS) }])
+    await inbox.close()
+    await pool.end()
   })
 })
