@@ -1,4 +1,6 @@
 // The defects that `npm run simulate -- --defects` introduces, one at a time. `inbox`: the only one that the defect concerns.
+import { POSTGRES_DEFECTS } from './defect-list-postgres.mjs'
+
 const WORKER = 'worker/worker.ts'
 const ATTEMPT = 'worker/attempt.ts'
 const RECORDS = 'worker/claim-records.ts'
@@ -619,11 +621,14 @@ const KINDS = {
   commits: COMMITS,
 }
 
-export const DEFECTS = Object.entries(KINDS).flatMap(([kind, defects]) =>
-  defects.map(([defect, file, before, after, { inbox } = {}, more]) => ({
-    kind,
-    defect,
-    inbox,
-    changes: [[file, before, after], ...(more ? [more] : [])],
-  })),
-)
+export const DEFECTS = [
+  ...Object.entries(KINDS).flatMap(([kind, defects]) =>
+    defects.map(([defect, file, before, after, { inbox } = {}, more]) => ({
+      kind,
+      defect,
+      inbox,
+      changes: [[file, before, after], ...(more ? [more] : [])],
+    })),
+  ),
+  ...POSTGRES_DEFECTS,
+]

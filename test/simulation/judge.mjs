@@ -325,7 +325,8 @@ export class Judge {
       if (!this.#dueSince.has(entry.id)) this.#dueSince.set(entry.id, time)
       // What another process decides makes an entry due, or the next one of its order key.
       const isDecided = this.#decided.has(entry.id) || (this.#settings.isOrdered && this.#decided.size > 0)
-      const polls = !isOneProcess || isDecided || !this.#isCalm
+      // With PostgreSQL it tells the others.
+      const polls = (!this.#settings.isAnnounced && (!isOneProcess || isDecided)) || !this.#isCalm
       const limitMs = this.#promptMs + (polls ? pollMs : 0)
       const idle = workers.find(
         ({ freeSince }) => time - Math.max(freeSince ?? Infinity, this.#dueSince.get(entry.id)) > limitMs,

@@ -59,7 +59,7 @@ function settingsOf(random, inbox) {
     busyMs: random.one([4_000, 10_000]),
     // Of ended entries. Processes delete old ones when they start.
     retentionMs: random.one([undefined, undefined, 3_000, 6_000]),
-    isTransactional: inbox !== 'sqlite' && random.happens(0.3),
+    isTransactional: inbox !== 'sqlite' && random.happens(inbox === 'postgres' ? 0.5 : 0.3),
     isOrdered: random.happens(0.4),
     driftOf: [0, 0, 0, 0, 0].map(() => random.one([0, 0, 0.001, -0.001])),
     offsetsMs: [0, 0, 0, 0, 0].map(() => random.one([0, 0, 40, -40, 900])),

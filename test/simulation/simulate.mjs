@@ -66,6 +66,7 @@ class Simulation {
     this.judge = new Judge(this.world, {
       ...settings,
       isSlow: settings.slowMs > 0,
+      isAnnounced: server !== undefined,
       statements: server ? STATEMENTS_OF_A_CALL : 1,
       inboxNow: () => this.#server.now(),
       serviceNow: () => this.#service.now(),
@@ -445,6 +446,8 @@ class Simulation {
       await engine.close()
     } catch (error) {
       this.world.note(process.name, `${action}: ${error.message}`)
+      // Every fault of an inbox has a code.
+      if (error.code === undefined) this.judge.fault(`${action} was rejected: ${error.message}`)
     }
     process.kill()
     this.#underWay--
