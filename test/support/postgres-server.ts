@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { killPostgres } from './kill-postgres.js'
@@ -42,6 +51,20 @@ export class PostgresServer {
     server.configure(['max_connections = 60', 'shared_buffers = 32MB', ...settings])
     await server.restart()
     return server
+  }
+
+  /** Starts a standby that follows this server, which is stopped for a moment. It has its own port and data. */
+  async startStandby(): Promise<PostgresServer> {
+    const folder = temporaryFolder()
+    if (this.#user) chownSync(folder, this.#user.uid, this.#user.gid)
+    const standby = new PostgresServer(await freePort(), folder, this.#user)
+    await this.stop()
+    execFileSync('cp', ['-a', this.#data, standby.#data])
+    await this.restart()
+    writeFileSync(join(standby.#data, 'standby.signal'), '')
+    standby.configure([`primary_conninfo = 'host=127.0.0.1 port=${this.port} user=postgres'`])
+    await standby.restart()
+    return standby
   }
 
   /** Makes a folder that the server can write to. */

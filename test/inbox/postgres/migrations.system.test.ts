@@ -125,6 +125,9 @@ describeWithDatabase('the schema of a PostgresInbox', (database) => {
     const { id } = await inbox.add(given)
     expect(await inbox.add({ ...given, signature: arrival().signature })).toEqual({ result: 'duplicate', id })
     await inbox.add(arrival({ suspicion: 'stale' }))
+    expect(await inbox.add(arrival(), { leaseMs: 60_000 })).toMatchObject({
+      claim: { token: expect.any(Number) },
+    })
     const { entries } = await inbox.claim(ANY)
     await inbox.begin(entries, 60_000)
     await inbox.extend(entries, 60_000)

@@ -40,7 +40,10 @@ describeWithDatabase('behind PgBouncer in transaction mode', (database) => {
       }
     }
     await Promise.all(inboxes.map(work))
-    expect(await inboxes[0]!.stats()).toMatchObject({ counts: { stored: 0, running: 0, handled: 60 } })
+    const added = await inboxes[0]!.add(arrival(), { leaseMs: 60_000 })
+    const claim = 'claim' in added ? added.claim : undefined
+    expect((await inboxes[1]!.settle([{ claim: claim!, end: { move: 'complete' } }])).size).toBe(1)
+    expect(await inboxes[0]!.stats()).toMatchObject({ counts: { stored: 0, running: 0, handled: 61 } })
     await Promise.all(inboxes.map((inbox) => inbox.close()))
     // Nothing of a transaction is left in the sessions that others use as well.
     const client = new pg.Client({ connectionString })
