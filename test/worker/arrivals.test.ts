@@ -20,6 +20,13 @@ describe('a callback that arrives while a slot is free', () => {
     expect(since('claim')).toBe(1)
   })
 
+  it('is claimed if its first attempt is the last one, which must not count if the answer of the inbox is lost', async () => {
+    const { receive, becomes, since } = await idleWorker({ maxAttempts: 1 })
+    const { id } = await receive(arrival())
+    await becomes(id, 'handled', 1)
+    expect([since('claim'), since('begin')]).toEqual([1, 1])
+  })
+
   it('gives its handler what an entry that was claimed gives', async () => {
     const { worker, receive, called, store } = await idleWorker()
     const traceContext = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
