@@ -289,7 +289,8 @@ export class Judge {
   takesEffect(process, entryId) {
     this.#world.note(process.name, `the effect of entry ${entryId} is committed`)
     const since = this.#decided.get(entryId) ?? -1
-    const effects = (this.#effects.get(entryId) ?? []).filter((at) => at >= since)
+    // What takes effect in the moment of a decision came before it, as a claim takes time.
+    const effects = (this.#effects.get(entryId) ?? []).filter((at) => at > since)
     const { stoppedAt = Infinity } = process
     if (this.#world.time > stoppedAt + this.#promptMs && !this.#isClockOrInboxToBlame())
       this.fault(`the effect of entry ${entryId} was committed after ${process.name} had stopped`)
