@@ -113,13 +113,14 @@ class Server {
 
   async entries() {
     const { rows } = await this.query(ENTRIES)
-    return rows.map(({ type, due_at: dueAt, effects, decisions, copies, ...row }) => ({
+    return rows.map(({ type, due_at: dueAt, due_set_at: dueSetAt, effects, decisions, copies, ...row }) => ({
       id: row.id,
       idempotencyKey: row.idempotency_key,
       bodyId: row.body_id ?? undefined,
       // No worker has a handler for the other types.
       state: WAITS.includes(row.state) && type !== 'transfer' ? 'unhandled' : row.state,
       dueAt: dueAt ?? undefined,
+      dueSetAt: dueSetAt ?? undefined,
       signedAt: Number(row.signed_at),
       token: row.token,
       copies,
@@ -143,13 +144,13 @@ const EMPTY = `
   ALTER SEQUENCE ${SCHEMA}.entries_id RESTART`
 
 const ENTRIES = `
-  SELECT entries.id, idempotency_key, body_id, coalesce(event_type, subscribed_type) AS type, signed_at, state, token, due_at,
+  SELECT entries.id, idempotency_key, body_id, coalesce(event_type, subscribed_type) AS type, signed_at, state, token, due_at, due_set_at,
     coalesce((SELECT number FROM ${SCHEMA}.copies WHERE copies.id = entries.id), 0) AS copies,
     (SELECT count(*)::integer FROM ${SCHEMA}.history WHERE entry_id = entries.id) AS decisions,
     (SELECT count(*)::integer FROM public.effects WHERE entry_id = entries.id) AS effects
   FROM ${SCHEMA}.entries JOIN (
-    SELECT id, state, token, CASE WHEN ready THEN due_at END AS due_at FROM ${SCHEMA}.due
-    UNION ALL SELECT id, state, token, NULL FROM ${SCHEMA}.ended
+    SELECT id, state, token, CASE WHEN ready THEN due_at END AS due_at, due_set_at FROM ${SCHEMA}.due
+    UNION ALL SELECT id, state, token, NULL, NULL FROM ${SCHEMA}.ended
   ) AS states USING (id) JOIN ${SCHEMA}.sources ON sources.id = source ORDER BY entries.id`
 
 /** The database of a world: each statement of a process arrives at the server, and its answer at the process, in the order of the world. */
