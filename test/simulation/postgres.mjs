@@ -7,8 +7,10 @@ import { loadSupport } from '../support/load-support.mjs'
 import { LostAnswerError, travelMs } from './database.mjs'
 
 export const SCHEMA = 'simulated'
-/** The reserved four, and two for the transactions of handlers. */
-const MAX_CONNECTIONS = 6
+/** How many handlers may have a transaction at the same time. */
+export const MAX_TRANSACTIONS = 2
+/** Four are reserved. */
+const MAX_CONNECTIONS = 4 + MAX_TRANSACTIONS
 
 /** What a handler writes in its transaction. */
 export const WRITE_EFFECT = 'INSERT INTO public.effects (entry_id) VALUES ($1::bigint)'

@@ -7,7 +7,7 @@ import { SqliteInbox } from '../../dist/sqlite.js'
 import { Database } from './database.mjs'
 import { SimulatedFile } from './file.mjs'
 import { Judge } from './judge.mjs'
-import { SCHEMA, SimulatedPostgres, startPostgres, WRITE_EFFECT } from './postgres.mjs'
+import { MAX_TRANSACTIONS, SCHEMA, SimulatedPostgres, startPostgres, WRITE_EFFECT } from './postgres.mjs'
 import { Random } from './random.mjs'
 import { idOf, OTHER_SUBSCRIPTION, requestOf, SUBSCRIPTION } from './senders.mjs'
 import { Process, World } from './world.mjs'
@@ -65,6 +65,9 @@ class Simulation {
     this.#service = new Process(this.world, 'service', { seed })
     this.judge = new Judge(this.world, {
       ...settings,
+      // A worker has no more slots than that.
+      ...(server &&
+        settings.isTransactional && { concurrency: Math.min(settings.concurrency, MAX_TRANSACTIONS) }),
       isSlow: settings.slowMs > 0,
       isAnnounced: server !== undefined,
       statements: server ? STATEMENTS_OF_A_CALL : 1,
