@@ -22,9 +22,10 @@ export class WriteLock {
   /** `path`: the file of the Gate, whose lock for writing is not used otherwise. */
   constructor(driver: SqliteDriver, path: string, file: string) {
     this.#file = file
-    this.#mark = openSync(writingOf(file).path, 'r+')
     this.#database = new driver.DatabaseSync(path)
     this.#database.exec('PRAGMA busy_timeout = 20; PRAGMA journal_mode = MEMORY')
+    // Last: nothing would close it if the constructor threw after it.
+    this.#mark = openSync(writingOf(file).path, 'r+')
   }
 
   /**
