@@ -33,7 +33,7 @@ export class Checkpoints {
     this.#heldFrames = this.#connection.uncopiedFrames()
   }
 
-  /** To be called from time to time: completes what readers have kept from being copied, and what processes did that have died. */
+  /** To be called from time to time: looks after a process that has died while it wrote, and copies what readers have kept from that. */
   complete(): void {
     if (this.#lock.isMarked) this.#connection.transaction(() => {})
     if (this.#lock.databaseLacks) this.#copy()
