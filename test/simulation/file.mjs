@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadDriver } from '../../dist/inbox/sqlite/driver.js'
@@ -90,6 +90,7 @@ export class SimulatedFile {
   }
 
   delete() {
+    closeLeftOpen(`${this.path}-writing`)
     rmSync(this.#folder, { recursive: true })
   }
 
@@ -98,6 +99,25 @@ export class SimulatedFile {
     const open = [...this.#open.get(process)].sort((one, other) => one.readOnly - other.readOnly)
     for (const database of open) database.close()
     this.#open.delete(process)
+  }
+}
+
+/** What dead processes have open besides databases. The system would close it, and some systems allow 1,024 files. */
+function closeLeftOpen(path) {
+  if (!existsSync(path)) return
+  const { dev, ino } = statSync(path)
+  for (const name of readdirSync('/dev/fd')) {
+    const found = openFile(Number(name))
+    if (found?.dev === dev && found.ino === ino) closeSync(Number(name))
+  }
+}
+
+function openFile(descriptor) {
+  try {
+    return fstatSync(descriptor)
+  } catch {
+    // It was for reading the folder itself.
+    return undefined
   }
 }
 
