@@ -154,13 +154,17 @@ export class Judge {
       const [before, after] = [this.#entries.get(id), now.get(id)]
       const [from, to] = [stateOf(before), stateOf(after)]
       const isClaimed = to === 'running' && (from !== to || before.token !== after.token)
+      const isHolder = processes.some((each) => this.#hasClaimed(each, id))
+      const ends = calls.some((call) => ENDS.includes(call))
       if (isClaimed) {
         this.#claimedBy.set(id, processes)
-        this.#checkLease(before, after)
+        this.#checkLease(after)
+        // One commit may have both: what was claimed is handed back, and claimed again.
+        if (from === to && Number(before.dueAt) > this.#settings.inboxNow() && !(ends && isHolder))
+          this.fault(`entry ${id} is claimed, and the lease of the claim before has not ended`)
         if (from === to) this.#world.note(process.name, `claim: entry ${id} (${this.#nameOf(after)}) again`)
       }
-      const isEnd = from === 'running' && from !== to && calls.some((call) => ENDS.includes(call))
-      if (isEnd && !processes.some((each) => this.#hasClaimed(each, id)))
+      if (from === 'running' && from !== to && ends && !isHolder)
         this.fault(`${process.name} ended entry ${id}, which another process has claimed`)
       if ((after?.decisions ?? 0) > (before?.decisions ?? 0))
         this.#checkDecision(
@@ -191,13 +195,11 @@ export class Judge {
     return this.#claimedBy.get(id)?.includes(process) ?? false
   }
 
-  #checkLease(before, { id, dueAt, dueSetAt }) {
+  #checkLease({ id, dueAt, dueSetAt }) {
     const now = this.#settings.inboxNow()
     // With PostgreSQL a commit comes later than the statement that claims, perhaps after others that wait for locks.
     const forMs = Number(dueAt) - Number(dueSetAt ?? now)
     if (forMs < this.#settings.leaseMs - 1) this.fault(`entry ${id} is claimed for ${forMs} ms`)
-    if (stateOf(before) === 'running' && Number(before.dueAt) > now)
-      this.fault(`entry ${id} is claimed, and the lease of the claim before has not ended`)
   }
 
   /** An entry is in a state that it was not in before. */

@@ -43,6 +43,10 @@ const FOUND = [
           'what another process stores while the clock is ahead between two claims is handled',
           'clock-ahead-between-two-claims',
         ],
+        [
+          'what is handed back may be claimed again in the same commit',
+          'handed-back-and-claimed-in-one-commit',
+        ],
       ]
     : []),
 ] as [string, string][]
