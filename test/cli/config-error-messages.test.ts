@@ -207,7 +207,8 @@ describe('a configuration error names the place, the value and the cure', () => 
   })
 
   it('when it serves, too, and before it listens', async () => {
-    const cwd = await sandbox.directory(json({ leaseMs: 0 }))
+    // So few that no warning says how many files the process may open.
+    const cwd = await sandbox.directory(json({ leaseMs: 0, maxConnections: 100 }))
     const { code, stdout, stderr } = await countersign(['serve'], { cwd })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('leaseMs is 0')
