@@ -47,17 +47,17 @@ async function accept(server, { quick }) {
     connections: CONNECTIONS,
     maySleep: true,
   })
-  const row = (name, field, measured, aim) => ({
+  const row = (name, field, measured, baseline, aim) => ({
     part: 'postgres',
     what: `${name}, ${CONNECTIONS} connections, ${measured.of}`,
     measured: measured.text(median(results[name].map((result) => result[field]))),
-    ...(aim && {
+    ...(baseline && {
       ratio: ratio(
         results[name].map((result) => result[field]),
-        results['bare express'].map((result) => result[field]),
+        results[baseline].map((result) => result[field]),
       ),
-      of: '÷ bare express',
-      aim: aim === true ? undefined : aim,
+      of: `÷ ${baseline}`,
+      aim,
     }),
   })
   const accepted = { of: 'accepted', text: (value) => `${Math.round(value)}/s` }
@@ -65,11 +65,12 @@ async function accept(server, { quick }) {
   const cpu = { of: 'processor time of the process', text: (value) => `${(value * 1e6).toFixed(1)} µs` }
   return [
     row('bare express', 'perSecond', accepted),
-    row('insert by hand', 'perSecond', accepted, true),
-    row('insert by hand', 'cpuPerRequest', cpu, true),
-    row('mounted, PostgreSQL inbox', 'perSecond', accepted, { atLeast: 0.9 }),
-    row('mounted, PostgreSQL inbox', 'p99', p99, true),
-    row('mounted, PostgreSQL inbox', 'cpuPerRequest', cpu, true),
+    row('insert by hand', 'perSecond', accepted, 'bare express'),
+    row('insert by hand', 'cpuPerRequest', cpu, 'bare express'),
+    row('mounted, PostgreSQL inbox', 'perSecond', accepted, 'bare express'),
+    row('mounted, PostgreSQL inbox', 'perSecond', accepted, 'insert by hand', { atLeast: 0.9 }),
+    row('mounted, PostgreSQL inbox', 'p99', p99, 'bare express'),
+    row('mounted, PostgreSQL inbox', 'cpuPerRequest', cpu, 'bare express'),
   ]
 }
 

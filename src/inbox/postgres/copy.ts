@@ -250,7 +250,7 @@ const VERSIONS = `
   SELECT ${COMMON}, octet_length(body) AS body_bytes,
     (SELECT count(*) FROM entries AS repeat WHERE kind = 1 AND repeat_of = entries.id) AS repeats,
     (SELECT count(*) FROM history WHERE entry_id = entries.id) AS decisions
-  FROM ${wholeEntries('true', ['id > $1::bigint'])} JOIN contents USING (id) ORDER BY id LIMIT $2::bigint`
+  FROM ${wholeEntries('true', { bounds: ['id > $1::bigint'] })} JOIN contents USING (id) ORDER BY id LIMIT $2::bigint`
 const ENTRIES = `
   SELECT ${COMMON}, idempotency_key, key_hash, body_hash, coalesce(due_set_at, received_at) AS due_set_at, order_key::text, begun_by, begun_at, handled_at,
     past_attempts::text, received_at, reason, subscribed_type, callback_url, description, subscription_id,

@@ -10,16 +10,25 @@ export function given(values: unknown[], value: unknown, type: string): string {
 export const SHOWN_STATE =
   "CASE WHEN state IN ('stored', 'retrying') AND type <> ALL ($1::bigint[]) THEN 'unhandled' ELSE state END"
 
+interface Within {
+  /** Conditions on an id, given to each of the tables, so that each is read in the order of its primary key. */
+  readonly bounds?: readonly string[]
+  readonly fence?: string
+  /** The one of these two tables that has all of the entries. @default either */
+  readonly table?: 'due' | 'ended'
+}
+
 /**
  * SQL for a table of whole entries, of which few columns are in one place. `where` is a condition on the columns of `entries`, `due`
- * and `ended`. `bounds` are conditions on an id, given to each of the tables, so that each is read in the order of its primary key. A table of which no column is used is not read.
+ * and `ended`. A table of which no column is used is not read.
  */
-export function wholeEntries(where: string, bounds: readonly string[] = [], fence = ''): string {
+export function wholeEntries(where: string, { bounds = [], fence = '', table }: Within = {}): string {
   const within = bounds.length === 0 ? '' : `WHERE ${bounds.join(' AND ')}`
-  const joined = ['due', 'ended', 'copies'].map(
-    (table) =>
-      `LEFT JOIN (SELECT * FROM ${table} ${within} ${table === 'copies' ? '' : fence}) AS ${table} ON ${table}.id = entries.id`,
-  )
+  const states = (['due', 'ended'] as const).map((each) => {
+    const rows = table === undefined || each === table ? within : 'WHERE false'
+    return `LEFT JOIN (SELECT * FROM ${each} ${rows} ${fence}) AS ${each} ON ${each}.id = entries.id`
+  })
+  const copies = `LEFT JOIN (SELECT * FROM copies ${within}) AS copies ON copies.id = entries.id`
   return `(
   SELECT entries.id, signed_at, received_at, entries.order_key, key_hash, body_hash, signature, kind = 0 AS known, replayed,
     idempotency_key, body_id, coalesce(event_type, subscribed_type) AS event_type, subscribed_type, callback_url, description,
@@ -30,7 +39,7 @@ export function wholeEntries(where: string, bounds: readonly string[] = [], fenc
     coalesce(due.begun_by, 0) AS begun_by, coalesce(due.begun_by = due.token AND due.state = 'running', false) AS is_running,
     CASE WHEN ended.state <> 'quarantined' THEN ended.at END AS finished_at,
     CASE WHEN ended.state = 'handled' THEN ended.at END AS handled_at, coalesce(copies.number, 0) AS copies
-  FROM (SELECT * FROM entries ${within}) AS entries LEFT JOIN sources ON sources.id = source ${joined.join(' ')}
+  FROM (SELECT * FROM entries ${within}) AS entries LEFT JOIN sources ON sources.id = source ${states.join(' ')} ${copies}
   WHERE kind <> 1 AND ${where}
 ) AS entries`
 }

@@ -120,6 +120,7 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX due_begun ON due (type, due_at, id) WHERE ready AND begun_by > 0;
   -- The few that are claimed while their handlers have not begun.
   CREATE INDEX due_claimed ON due (due_at) WHERE state = 'running' AND begun_by = 0;
+  CREATE INDEX due_retrying ON due (id) WHERE state = 'retrying';
   CREATE INDEX due_in_order ON due (order_key, id) WHERE order_key IS NOT NULL;
   -- Of the entries that share an order key no two are ready.
   CREATE UNIQUE INDEX due_turn ON due (order_key) WHERE order_key IS NOT NULL AND ready;

@@ -123,27 +123,49 @@ async function candidatesOf(
   if (sources.length === 0) return undefined
   const first = `ORDER BY id ${newestFirst ? 'DESC' : ''} LIMIT ${EXAMINED_BY_STEP}`
   const candidates = sources.map(
-    ({ table, where }) => `(SELECT id FROM ${table} WHERE ${[where, ...bounds].join(' AND ')} ${first})`,
+    ({ table, where }, index) =>
+      `(SELECT ${index} AS source, id FROM ${table} WHERE ${[where, ...bounds].join(' AND ')} ${first})`,
   )
-  const ids = `SELECT id FROM (${candidates.join(' UNION ALL ')}) AS candidate ${first}`
-  const [row] = await tx.all<{ count: BigInteger; last: BigInteger | null }>(
-    `SELECT count(*) AS count, ${newestFirst ? 'min' : 'max'}(id) AS last, $1::bigint[] AS handled FROM (${ids}) AS ids`,
+  const ids = `SELECT source, id FROM (${candidates.join(' UNION ALL ')}) AS candidate ${first}`
+  const ranges = await tx.all<RangeRow>(
+    `SELECT source, count(*) AS count, min(id) AS least, max(id) AS largest, $1::bigint[] AS handled FROM (${ids}) AS ids GROUP BY source`,
     ...values,
   )
-  if (row!.last === null) return undefined
-  // The candidates are read in the order of an index up to the last one: looking up each of them by its id takes four times as long.
-  bounds.push(`id ${newestFirst ? '>=' : '<='} ${given(values, row!.last, 'bigint')}`)
-  const matching = conditionsOf(filter, values).join(' AND ') || 'true'
+  if (ranges.length === 0) return undefined
+  const { states, ...others } = filter
+  const matching = conditionsOf(sources.some(({ ofState }) => ofState) ? others : filter, values)
   // Where all entries are candidates, their states are joined as a whole: looking up each of them takes three times as long.
-  const isJoined = filter.states !== undefined || filter.reason !== undefined
-  const rows = sources.map(({ where, isEach }) => {
-    const entries = wholeEntries(where, bounds, isEach && isJoined ? 'OFFSET 0' : '')
-    return `SELECT id FROM ${entries} WHERE ${matching}`
+  const isJoined = states !== undefined || filter.reason !== undefined
+  const rows = ranges.map(({ source, least, largest }) => {
+    const { table, where, isEach, ofState = [] } = sources[source]!
+    const between = `id BETWEEN ${given(values, least, 'bigint')} AND ${given(values, largest, 'bigint')}`
+    const entries = wholeEntries(where, {
+      // The candidates are read in the order of an index, between the first and the last one: looking up each of them by its id takes
+      // four times as long, and so may reading what was stored after them.
+      bounds: [...bounds, between],
+      fence: isEach && isJoined ? 'OFFSET 0' : '',
+      ...(table !== 'entries' && { table }),
+    })
+    return `SELECT id FROM ${entries} WHERE ${[...ofState, ...matching].join(' AND ') || 'true'}`
   })
+  const count = ranges.reduce((sum, range) => sum + Number(range.count), 0)
   return {
     rows: `(${rows.join(' UNION ALL ')}) AS found`,
-    last: Number(row!.count) < EXAMINED_BY_STEP ? undefined : String(row!.last),
+    last: count < EXAMINED_BY_STEP ? undefined : lastOf(ranges, newestFirst),
   }
+}
+
+function lastOf(ranges: readonly RangeRow[], newestFirst: boolean): EntryId {
+  const ends = ranges.map(({ least, largest }) => BigInt(newestFirst ? least : largest))
+  return String(ends.reduce((last, end) => ((newestFirst ? end < last : end > last) ? end : last)))
+}
+
+/** The candidates of one source. */
+interface RangeRow {
+  readonly source: number
+  readonly count: BigInteger
+  readonly least: BigInteger
+  readonly largest: BigInteger
 }
 
 interface Source {
@@ -151,6 +173,11 @@ interface Source {
   readonly where: string
   /** Whether nearly every entry is one. */
   readonly isEach?: boolean
+  /**
+   * SQL for each condition that tells those whose states are asked for from the others. The planner takes a comparison with
+   * `SHOWN_STATE` for one that few entries meet, and then looks up the others in the order in which they are stored.
+   */
+  readonly ofState?: readonly string[]
 }
 
 /** Conditions that together select all entries that can match. Each is served by an index in the order of ids. */
@@ -168,16 +195,31 @@ function sourcesOf({ idempotencyKey, bodyId, states }: EngineFilter, values: unk
       },
     ]
   if (!states || states.includes('handled')) return [{ table: 'entries', where: 'kind <> 1', isEach: true }]
-  const stored = new Set(states.flatMap((state) => (state === 'unhandled' ? UNHANDLED : [state])))
-  return [...stored].map((state) =>
-    UNFINISHED.includes(state)
-      ? { table: 'due', where: `due.state = '${state}'` }
-      : { table: 'ended', where: `ended.state = '${state}' AND ended.state <> 'handled'` },
-  )
+  const wants = (...any: readonly InboxState[]) => any.some((state) => states.includes(state))
+  return [
+    ...ENDED.filter((state) => wants(state)).map((state) => ({
+      table: 'ended' as const,
+      where: `ended.state = '${state}' AND ended.state <> 'handled'`,
+      ofState: [],
+    })),
+    ...WAITING.filter((state) => wants(state, 'unhandled')).map((state) => ({
+      table: 'due' as const,
+      where: `due.state = '${state}'`,
+      ofState:
+        wants(state) && wants('unhandled') ? [] : [wants(state) ? `NOT ${IS_UNHANDLED}` : IS_UNHANDLED],
+    })),
+    // In two indexes that have few entries.
+    ...(wants('running') ? ['begun_by = 0', 'ready AND due.begun_by > 0'] : []).map((begun) => ({
+      table: 'due' as const,
+      where: `due.state = 'running' AND due.${begun}`,
+      ofState: [],
+    })),
+  ]
 }
 
-const UNFINISHED: readonly InboxState[] = ['stored', 'running', 'retrying']
-const UNHANDLED = ['stored', 'retrying'] as const satisfies readonly InboxState[]
+const ENDED = ['dead', 'discarded', 'quarantined'] as const satisfies readonly InboxState[]
+const WAITING = ['stored', 'retrying'] as const satisfies readonly InboxState[]
+const IS_UNHANDLED = 'coalesce(type <> ALL ($1::bigint[]), false)'
 
 /** The first id whose entry arrived at this time or later, found by bisection. If there is none, the last id plus one. */
 async function firstArrivedFrom(tx: Transaction, at: number): Promise<string> {

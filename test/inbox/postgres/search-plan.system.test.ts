@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { describeWithAnyDatabase, withFakeClock } from '../../support/postgres-inbox.js'
+import type { InboxState } from '../../../src/inbox/states.js'
 import { textKey } from '../../../src/inbox/postgres/text-key.js'
 import { manyEntries } from '../../support/postgres-rows.js'
 
@@ -12,6 +13,7 @@ interface Statement {
 
 interface Plan {
   readonly 'Actual Loops': number
+  readonly 'Actual Rows': number
   readonly 'Rows Removed by Filter'?: number
   readonly Plans?: readonly Plan[]
 }
@@ -56,6 +58,72 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
     )
     expect(await leftOut(() => inbox.count({ states }, 10))).toBeLessThan(100)
     expect(await leftOut(() => inbox.stats())).toBeLessThan(100)
+  })
+
+  it('reads of each state the entries between the first and the last one of it', async () => {
+    const { schema, inbox, sent } = await filledInbox(
+      `CASE WHEN n > ${COUNT - 10} THEN 'stored' WHEN n % 10 < 6 AND n BETWEEN 8001 AND 12000 THEN 'dead' ELSE 'handled' END`,
+    )
+    const eventType = 'nothing.at-all'
+    for (const states of [['dead'], ['dead', 'stored', 'unhandled']] as const) {
+      sent.length = 0
+      await inbox.list({ states, eventType }, { newestFirst: true })
+      await inbox.count({ states, eventType }, 10)
+      // As the server plans it for many entries.
+      const plans = await plansOf(schema, sent, 'SET LOCAL enable_nestloop = off')
+      expect(plans).toHaveLength(4)
+      expect(Math.max(...plans.map(mostRead))).toBeLessThanOrEqual(4_000)
+    }
+  })
+
+  it.each([
+    ['stored', 'retrying'],
+    ['stored', 'running'],
+    ['retrying', 'running'],
+  ] as const)('reads none that is %s to find those that are %s', async (others, state) => {
+    const { schema, inbox, sent } = await filledInbox("'stored'")
+    await database.query(`UPDATE ${schema}.due SET state = $1`, [others])
+    await database.query(`ANALYZE ${schema}.due`)
+    sent.length = 0
+    expect((await inbox.list({ states: [state] })).entries).toEqual([])
+    const plans = await plansOf(schema, sent)
+    expect(Math.max(...plans.map(entriesLeftOut))).toBe(0)
+    expect(Math.max(...plans.map(mostRead))).toBeLessThan(100)
+  })
+
+  it('finds those of each set of states', async () => {
+    const schema = database.newSchema()
+    const inbox = database.inboxOn(schema)
+    await inbox.open()
+    const states = [
+      'handled',
+      'dead',
+      'quarantined',
+      'discarded',
+      'stored',
+      'retrying',
+      'running',
+      'unhandled',
+    ]
+    const pick = (...any: string[]) => `(ARRAY['${any.join("', '")}'])[1 + n * 7919 % ${any.length}]`
+    const state = pick('handled', 'dead', 'quarantined', 'discarded', 'stored', 'stored', 'stored', 'stored')
+    await database.query(
+      manyEntries(schema, 300, { state, type: `CASE n % 3 WHEN 0 THEN 'usual' ELSE 'rare' END` }),
+    )
+    await database.query(`UPDATE ${schema}.due SET state = (ARRAY['stored', 'retrying', 'running', 'running'])[1 + id % 4],
+      begun_by = CASE id % 4 WHEN 3 THEN token ELSE 0 END`)
+    for (const eventTypes of [['usual'], 'any'] as const) {
+      await inbox.claim({ eventTypes, limit: 1, leaseMs: 1 })
+      const { entries: all } = await inbox.list({}, { limit: 1_000 })
+      for (let chosen = 1; chosen < 2 ** states.length; chosen += 3) {
+        const some = states.filter((_, place) => chosen & (1 << place)) as InboxState[]
+        const expected = all.filter((entry) => some.includes(entry.state)).map(({ id }) => id)
+        const { entries } = await inbox.list({ states: some }, { limit: 1_000 })
+        expect([some, entries.map(({ id }) => id)]).toEqual([some, expected])
+        expect((await inbox.count({ states: some }, 1_000)).count).toBe(expected.length)
+      }
+      expect(new Set(all.map((entry) => entry.state)).size).toBe(eventTypes === 'any' ? 7 : 8)
+    }
   })
 
   it('counts the entries that do not wait by an index alone', async () => {
@@ -149,11 +217,11 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
   }
 
   /** The plans of the statements of searches, in a transaction with the same settings. */
-  async function plansOf(schema: string, statements: readonly Statement[]): Promise<Plan[]> {
+  async function plansOf(schema: string, statements: readonly Statement[], setting = ''): Promise<Plan[]> {
     const plans: Plan[] = []
     const client = await database.pool.connect()
     try {
-      await client.query(`BEGIN; SET LOCAL search_path = ${schema}`)
+      await client.query(`BEGIN; SET LOCAL search_path = ${schema}; ${setting}`)
       for (const { text, values } of statements) {
         if (text.startsWith('SELECT set_config')) await client.query(text)
         if (!/LIMIT|AS found/.test(text)) continue
@@ -194,6 +262,11 @@ function recordingPool(pool: pg.Pool, sent: Statement[]): pg.Pool {
 
 function loopsOf({ 'Actual Loops': loops, Plans: plans = [] }: Plan): number[] {
   return [loops, ...plans.flatMap(loopsOf)]
+}
+
+/** The most rows that one part of a plan has returned. */
+function mostRead({ 'Actual Rows': rows, 'Actual Loops': loops, Plans: plans = [] }: Plan): number {
+  return Math.max(rows * loops, ...plans.map(mostRead))
 }
 
 /** How many entries were read and then left out. */
