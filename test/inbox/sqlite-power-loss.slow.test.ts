@@ -56,7 +56,7 @@ const careless = (mode: string) => `
 `
 
 const random = seeded(Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32)))
-const POINTS = Number(process.env['POINTS'] ?? 12)
+const POINTS = Number(process.env['POINTS'] ?? 8)
 /** How many syncs have failed at least, where syncs fail. */
 const FAILED_SYNCS = 4
 
