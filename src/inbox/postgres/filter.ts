@@ -13,8 +13,9 @@ export const SHOWN_STATE =
 interface Within {
   /** Conditions on an id, given to each of the tables, so that each is read in the order of its primary key. */
   readonly bounds?: readonly string[]
+  /** SQL that keeps the planner from joining `due` and `ended` entry by entry. */
   readonly fence?: string
-  /** The one of these two tables that has all of the entries. @default either */
+  /** The one of these two tables that has all of the entries. @default either may have them */
   readonly table?: 'due' | 'ended'
 }
 

@@ -127,17 +127,19 @@ async function candidatesOf(
       `(SELECT ${index} AS source, id FROM ${table} WHERE ${[where, ...bounds].join(' AND ')} ${first})`,
   )
   const ids = `SELECT source, id FROM (${candidates.join(' UNION ALL ')}) AS candidate ${first}`
+  // The one that ends last in the order of the search comes first.
   const ranges = await tx.all<RangeRow>(
-    `SELECT source, count(*) AS count, min(id) AS least, max(id) AS largest, $1::bigint[] AS handled FROM (${ids}) AS ids GROUP BY source`,
+    `SELECT source, count(*) AS count, min(id) AS least_id, max(id) AS largest_id, $1::bigint[] AS handled FROM (${ids}) AS ids
+    GROUP BY source ORDER BY ${newestFirst ? 'least_id' : 'largest_id DESC'}`,
     ...values,
   )
-  if (ranges.length === 0) return undefined
+  if (!ranges[0]) return undefined
   const { states, ...others } = filter
   const matching = conditionsOf(sources.some(({ ofState }) => ofState) ? others : filter, values)
   // Where all entries are candidates, their states are joined as a whole: looking up each of them takes three times as long.
   const isJoined = states !== undefined || filter.reason !== undefined
-  const rows = ranges.map(({ source, least, largest }) => {
-    const { table, where, isEach, ofState = [] } = sources[source]!
+  const rows = ranges.map(({ source, least_id: least, largest_id: largest }) => {
+    const { table, where, isEach, ofState = 'true' } = sources[source]!
     const between = `id BETWEEN ${given(values, least, 'bigint')} AND ${given(values, largest, 'bigint')}`
     const entries = wholeEntries(where, {
       // The candidates are read in the order of an index, between the first and the last one: looking up each of them by its id takes
@@ -146,26 +148,22 @@ async function candidatesOf(
       fence: isEach && isJoined ? 'OFFSET 0' : '',
       ...(table !== 'entries' && { table }),
     })
-    return `SELECT id FROM ${entries} WHERE ${[...ofState, ...matching].join(' AND ') || 'true'}`
+    return `SELECT id FROM ${entries} WHERE ${[ofState, ...matching].join(' AND ')}`
   })
   const count = ranges.reduce((sum, range) => sum + Number(range.count), 0)
   return {
     rows: `(${rows.join(' UNION ALL ')}) AS found`,
-    last: count < EXAMINED_BY_STEP ? undefined : lastOf(ranges, newestFirst),
+    last:
+      count < EXAMINED_BY_STEP ? undefined : String(newestFirst ? ranges[0].least_id : ranges[0].largest_id),
   }
-}
-
-function lastOf(ranges: readonly RangeRow[], newestFirst: boolean): EntryId {
-  const ends = ranges.map(({ least, largest }) => BigInt(newestFirst ? least : largest))
-  return String(ends.reduce((last, end) => ((newestFirst ? end < last : end > last) ? end : last)))
 }
 
 /** The candidates of one source. */
 interface RangeRow {
   readonly source: number
   readonly count: BigInteger
-  readonly least: BigInteger
-  readonly largest: BigInteger
+  readonly least_id: BigInteger
+  readonly largest_id: BigInteger
 }
 
 interface Source {
@@ -174,13 +172,15 @@ interface Source {
   /** Whether nearly every entry is one. */
   readonly isEach?: boolean
   /**
-   * SQL for each condition that tells those whose states are asked for from the others. The planner takes a comparison with
-   * `SHOWN_STATE` for one that few entries meet, and then looks up the others in the order in which they are stored.
+   * SQL for the condition that a candidate has one of the states of the filter. The planner expects that few entries meet a comparison with
+   * `SHOWN_STATE`, and then reads many more than it would have to.
    */
-  readonly ofState?: readonly string[]
+  readonly ofState?: string
 }
 
-/** Conditions that together select all entries that can match. Each is served by an index in the order of ids. */
+/**
+ * Conditions that together select all entries that can match. Each is served by an index, in the order of ids unless it has few entries.
+ */
 function sourcesOf({ idempotencyKey, bodyId, states }: EngineFilter, values: unknown[]): Source[] {
   if (idempotencyKey !== undefined) {
     const [first, last] = keyHashRange(idempotencyKey)
@@ -195,30 +195,34 @@ function sourcesOf({ idempotencyKey, bodyId, states }: EngineFilter, values: unk
       },
     ]
   if (!states || states.includes('handled')) return [{ table: 'entries', where: 'kind <> 1', isEach: true }]
-  const wants = (...any: readonly InboxState[]) => any.some((state) => states.includes(state))
   return [
-    ...ENDED.filter((state) => wants(state)).map((state) => ({
-      table: 'ended' as const,
-      where: `ended.state = '${state}' AND ended.state <> 'handled'`,
-      ofState: [],
-    })),
-    ...WAITING.filter((state) => wants(state, 'unhandled')).map((state) => ({
-      table: 'due' as const,
-      where: `due.state = '${state}'`,
-      ofState:
-        wants(state) && wants('unhandled') ? [] : [wants(state) ? `NOT ${IS_UNHANDLED}` : IS_UNHANDLED],
-    })),
-    // In two indexes that have few entries.
-    ...(wants('running') ? ['begun_by = 0', 'ready AND due.begun_by > 0'] : []).map((begun) => ({
-      table: 'due' as const,
-      where: `due.state = 'running' AND due.${begun}`,
-      ofState: [],
-    })),
+    ...ENDED.filter((state) => states.includes(state)).map(endedAs),
+    ...(states.includes('running') ? RUNNING : []),
+    ...WAITING.flatMap((state) => waitingAs(state, states)),
   ]
 }
 
 const ENDED = ['dead', 'discarded', 'quarantined'] as const satisfies readonly InboxState[]
 const WAITING = ['stored', 'retrying'] as const satisfies readonly InboxState[]
+
+function endedAs(state: InboxState): Source {
+  return { table: 'ended', where: `ended.state = '${state}' AND ended.state <> 'handled'`, ofState: 'true' }
+}
+
+/** Each part has an index of its own. */
+const RUNNING = ['due.begun_by = 0', 'due.ready AND due.begun_by > 0'].map((begun): Source => ({
+  table: 'due',
+  where: `due.state = 'running' AND ${begun}`,
+  ofState: 'true',
+}))
+
+function waitingAs(state: InboxState, states: readonly InboxState[]): Source[] {
+  const [wantsState, wantsUnhandled] = [states.includes(state), states.includes('unhandled')]
+  if (!wantsState && !wantsUnhandled) return []
+  const ofState = wantsState && wantsUnhandled ? 'true' : wantsState ? `NOT ${IS_UNHANDLED}` : IS_UNHANDLED
+  return [{ table: 'due', where: `due.state = '${state}'`, ofState }]
+}
+
 const IS_UNHANDLED = 'coalesce(type <> ALL ($1::bigint[]), false)'
 
 /** The first id whose entry arrived at this time or later, found by bisection. If there is none, the last id plus one. */

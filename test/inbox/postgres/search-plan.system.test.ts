@@ -76,6 +76,13 @@ describeWithAnyDatabase('the search of a PostgresInbox', (database) => {
     }
   })
 
+  it('goes on after the last entry of all states', async () => {
+    const { inbox } = await filledInbox("CASE WHEN n <= 100 THEN 'discarded' ELSE 'dead' END")
+    const filter = { states: ['dead', 'discarded'], reason: 'nothing' } as const
+    expect(await inbox.list(filter, {})).toEqual({ entries: [], next: String(COUNT) })
+    expect(await inbox.list(filter, { newestFirst: true })).toEqual({ entries: [], next: '1' })
+  })
+
   it.each([
     ['stored', 'retrying'],
     ['stored', 'running'],
