@@ -2,9 +2,26 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, mkdirSync, openSync, read, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import {
+  attributes,
+  DIRECT_IO,
+  EEXIST,
+  EIO,
+  EMPTY,
+  ENOENT,
+  ENOSYS,
+  initialised,
+  MAX_WRITE,
+  OPCODES,
+  opened,
+  PAGE,
+  Refusal,
+  room,
+  textIn,
+  WITHOUT_ANSWER,
+} from './fuse.js'
 import { temporaryFolder } from './server-program.js'
 
-const PAGE = 4_096
 const SECTOR = 512
 
 /** What a disk may hold of a page, besides what was synced: the states that it has had since then, the oldest first. */
@@ -32,8 +49,8 @@ export type Image = 'synced' | 'written' | 'mixed' | 'torn'
 
 /**
  * A file system in this process, in one folder, that knows of each write whether it was synced. From what it knows it makes the folder
- * that is found if the power fails at this moment. It speaks FUSE with the kernel (include/uapi/linux/fuse.h of Linux), so the
- * programs that use it are ordinary ones. This process must not use its files: it would wait for itself.
+ * that is found if the power fails at this moment. It speaks FUSE with the kernel, so the programs that use it are ordinary ones. This
+ * process must not use its files: it would wait for itself.
  */
 export class RecordingDisk {
   readonly folder = join(temporaryFolder(), 'mounted')
@@ -321,43 +338,7 @@ export class RecordingDisk {
 export const canMakeRecordingDisks =
   process.platform === 'linux' && process.getuid?.() === 0 && existsSync('/dev/fuse')
 
-class Refusal extends Error {
-  constructor(readonly errno: number) {
-    super(`errno ${errno}`)
-  }
-}
-
-const EMPTY = Buffer.alloc(0)
 const ZEROS = Buffer.alloc(PAGE)
-const MAX_WRITE = 131_072
-const DIRECT_IO = 1
-const [ENOENT, EIO, EEXIST, ENOSYS] = [2, 5, 17, 38] as const
-const OPCODES = {
-  lookup: 1,
-  getattr: 3,
-  setattr: 4,
-  mknod: 8,
-  unlink: 10,
-  rename: 12,
-  open: 14,
-  read: 15,
-  write: 16,
-  statfs: 17,
-  release: 18,
-  fsync: 20,
-  flush: 25,
-  init: 26,
-  opendir: 27,
-  readdir: 28,
-  releasedir: 29,
-  fsyncdir: 30,
-  access: 34,
-  create: 35,
-  rename2: 45,
-} as const
-/** FORGET, INTERRUPT, BATCH_FORGET. */
-const WITHOUT_ANSWER = new Set([2, 36, 42])
-
 function newInode(number: number, mode: number): Inode {
   const isFolder = (mode & 0o40000) !== 0
   return { number, isFolder, mode, content: Buffer.alloc(PAGE), size: 0, syncedSize: 0, pages: new Map() }
@@ -377,49 +358,4 @@ function changed({ content, pages }: Inode, index: number): void {
   const state = Buffer.alloc(PAGE)
   content.copy(state, 0, index * PAGE, (index + 1) * PAGE)
   page.pending.push(state)
-}
-
-function textIn(given: Buffer, at: number): string {
-  return given.toString('latin1', at, given.indexOf(0, at))
-}
-
-function initialised(): Buffer {
-  const answer = Buffer.alloc(64)
-  answer.writeUInt32LE(7, 0)
-  answer.writeUInt32LE(31, 4)
-  answer.writeUInt32LE(MAX_WRITE, 8)
-  // FUSE_BIG_WRITES, FUSE_MAX_PAGES
-  answer.writeUInt32LE((1 << 5) | (1 << 22), 12)
-  answer.writeUInt16LE(16, 16)
-  answer.writeUInt16LE(12, 18)
-  answer.writeUInt32LE(MAX_WRITE, 20)
-  answer.writeUInt32LE(1, 24)
-  answer.writeUInt16LE(MAX_WRITE / PAGE, 28)
-  return answer
-}
-
-function attributes({ number, isFolder, mode, size }: Inode, before: number): Buffer {
-  const answer = Buffer.alloc(before + 88)
-  answer.writeBigUInt64LE(BigInt(number), before)
-  answer.writeBigUInt64LE(BigInt(size), before + 8)
-  answer.writeBigUInt64LE(BigInt(Math.ceil(size / 512)), before + 16)
-  answer.writeUInt32LE(mode, before + 60)
-  answer.writeUInt32LE(isFolder ? 2 : 1, before + 64)
-  answer.writeUInt32LE(PAGE, before + 80)
-  return answer
-}
-
-function opened(flags: number): Buffer {
-  const answer = Buffer.alloc(16)
-  answer.writeUInt32LE(flags, 8)
-  return answer
-}
-
-function room(): Buffer {
-  const answer = Buffer.alloc(80)
-  for (const at of [0, 8, 16, 24, 32]) answer.writeBigUInt64LE(1_000_000n, at)
-  answer.writeUInt32LE(PAGE, 40)
-  answer.writeUInt32LE(255, 44)
-  answer.writeUInt32LE(PAGE, 48)
-  return answer
 }
