@@ -145,7 +145,9 @@ async function powerFails(
     if (what === 'added' && !acknowledged.has(key!)) acknowledged.set(key!, 'added')
     if (what === 'handled') acknowledged.set(key!, 'handled')
   }
-  const isEnough = () => found.points >= points && (!fails || disk.failedSyncs >= FAILED_SYNCS)
+  // If the first syncs fail, nothing may be acknowledged for long.
+  const isEnough = () =>
+    found.points >= points && acknowledged.size > 0 && (!fails || disk.failedSyncs >= FAILED_SYNCS)
   const user = async () => {
     while (!isEnough() && found.losses.length < 5) {
       const started = startProgram(process.execPath, [program, join(disk.folder, 'callbacks.db')])
@@ -226,7 +228,7 @@ for (const processes of [1, 2])
           (fails ? ', syncs that fail' : ''),
         async () => {
           const points = isLarge ? POINTS / 4 : POINTS
-          const { losses, acknowledged } = await powerFails(ADDING, {
+          const { losses } = await powerFails(ADDING, {
             processes,
             points,
             fails,
@@ -234,7 +236,6 @@ for (const processes of [1, 2])
             isLarge,
           })
           expect(losses).toEqual([])
-          expect(acknowledged).toBeGreaterThan(0)
         },
         LIMIT_MS,
       )
