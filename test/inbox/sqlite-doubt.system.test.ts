@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { Connection } from '../../src/inbox/sqlite/connection.js'
+import { loadDriver } from '../../src/inbox/sqlite/driver.js'
+import { openDatabase } from '../../src/inbox/sqlite/open-database.js'
 import { addEventually } from '../support/add-eventually.js'
 import { arrival } from '../support/arrivals.js'
 import { countersign } from '../cli/program.js'
@@ -170,6 +172,36 @@ describe('where a process has died', () => {
     expect((await inbox.stats()).counts.stored).toBe(3)
     expect(inodeOf(file)).not.toBe(database)
     expect(statSync(`${file}-writing`).size).toBe(0)
+  })
+
+  it('after a part of a checkpoint, what is marked stays so when another opens the inbox', async () => {
+    const file = inboxFile()
+    const [one, two] = [inboxOn(file), inboxOn(file)]
+    await one.add(arrival())
+    const reader = await openAside(file)
+    reader.exec('BEGIN; SELECT count(*) FROM entries')
+    await one.add(arrival())
+    leaveMark(file, 2)
+    await two.open()
+    expect(statSync(`${file}-writing`).size).toBe(2)
+    reader.exec('ROLLBACK')
+    reader.close()
+    await until(() => statSync(`${file}-writing`).size === 0)
+  })
+
+  it('its log is not copied into the database by who cannot open all of it', async () => {
+    const file = await killedProcess()
+    const driver = await loadDriver()
+    let opened = 0
+    class DatabaseSync extends driver.DatabaseSync {
+      constructor(...given: ConstructorParameters<typeof driver.DatabaseSync>) {
+        if (++opened === 3) throw new Error('no more')
+        super(...given)
+      }
+    }
+    const [bytes, logBytes] = [statSync(file).size, statSync(`${file}-wal`).size]
+    expect(() => openDatabase({ ...driver, DatabaseSync }, file)).toThrow('no more')
+    expect([statSync(file).size, statSync(`${file}-wal`).size]).toEqual([bytes, logBytes])
   })
 
   it('in a checkpoint while others had the inbox open, they accept nothing, let go of it, and go on with a copy', async () => {

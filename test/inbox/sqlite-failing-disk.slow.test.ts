@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadDriver } from '../../src/inbox/sqlite/driver.js'
 import { startProgram, untilPrinted, type StartedProgram } from '../support/built-program.js'
@@ -278,6 +278,24 @@ itOnFailingDisk('when the database cannot be synced at the end, what the log hol
   expect(await afterPowerFailure()).toEqual(SOUND)
   expect(lines().filter((line) => line.startsWith('added'))).toHaveLength(200)
 })
+
+itOnFailingDisk(
+  'when the disk fails while a log is opened whose index is not there, nothing is lost',
+  async () => {
+    const { disk, file, start, add, addUntil, afterPowerFailure } = onFailingDisk(ADDING)
+    const killed = start()
+    await add(100, killed)
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    unlinkSync(`${file}-shm`)
+    disk.fail()
+    const next = start()
+    await addUntil('refused', next)
+    disk.heal()
+    await add(1, next)
+    expect(await afterPowerFailure()).toEqual(SOUND)
+  },
+)
 
 itOnFailingDisk(
   'SQLite alone loses what it committed, if failures of its checkpoints are ignored',

@@ -44,6 +44,23 @@ const HOLDING = `
   await inbox.close()
 `
 
+/** Adds one for each line of its input, and prints it; then closes. */
+const ADDING_EACH = `
+  const inbox = new SqliteInbox({ file, busyTimeoutMs: 100 })
+  for await (const line of createInterface(process.stdin)) print('added ' + (await inbox.add(arrival())).id)
+  await inbox.close()
+`
+
+/** Another program that reads what the file has now, until it is killed. */
+const READING = `
+  const { loadDriver } = await import('../../src/inbox/sqlite/driver.js')
+  const { DatabaseSync } = await loadDriver()
+  const database = new DatabaseSync(file)
+  database.exec('PRAGMA journal_mode = WAL; BEGIN; SELECT count(*) FROM sqlite_schema')
+  print('reading')
+  await once(process.stdin.resume(), 'end')
+`
+
 function program(statements: string) {
   const directory = temporaryDirectory()
   const file = join(directory, 'callbacks.db')
@@ -81,6 +98,33 @@ async function withEmptiedLog() {
   other.close()
   return { file, log, inbox }
 }
+
+it('several processes go on with a log that alone has the schema', async () => {
+  const { file, start } = program(ADDING_EACH)
+  const reading = buildInboxProgram(temporaryDirectory(), READING)
+  const add = async (each: StartedProgram) => {
+    const count = each.lines.length
+    each.child.stdin.write('add\n')
+    await untilPrinted([each], () => each.lines.length > count)
+  }
+  const reader = startProgram(process.execPath, [reading, file])
+  programs.push(reader)
+  await untilPrinted([reader], () => reader.lines.length === 1)
+  const killed = start()
+  await add(killed)
+  for (const { child, ended } of [killed, reader]) {
+    child.kill('SIGKILL')
+    await ended
+  }
+  // As after a copy of both files.
+  truncateSync(`${file}-writing`)
+  const [one, two] = [start(), start()]
+  for (const each of [one, two, one, two]) await add(each)
+  for (const { child } of [one, two]) child.stdin.end()
+  const lines = [killed.lines, await one.ended, await two.ended]
+  expect(lines).toEqual([['added 1'], ['added 2', 'added 4'], ['added 3', 'added 5']])
+  expect(await look(file)).toEqual({ sound: [{ integrity_check: 'ok' }], ids: new Set([1, 2, 3, 4, 5]) })
+})
 
 describe('when -wal and -shm are deleted', () => {
   it('several processes neither damage the file nor lose what they have stored', async () => {

@@ -2,7 +2,7 @@ import { CountersignError } from '../../base/errors.js'
 import type { SqliteDriver } from './driver.js'
 import { Gate } from './gate.js'
 import { createBeside, doubtOf, writingOf } from './marks.js'
-import { bytesIn } from './open-files.js'
+import { bytesIn, hasLogFiles } from './open-files.js'
 import { copyToNewBlocks } from './repair.js'
 import { databaseLacks, refuseDoubt, WriteLock } from './write-lock.js'
 
@@ -15,7 +15,8 @@ export interface Entrance {
  * Lets a process into the inbox: after it no process copies the files until `leave`. If nobody else has the inbox open and a write
  * or a sync has failed before, or the process that had it open has died, the files are copied first. `repaired` is called after
  * that.
- * @throws CountersignError ERR_INBOX_IO while others have an inbox open that is in doubt; what SQLite or the system throws
+ * @throws CountersignError ERR_INBOX_IO while others have an inbox open that is in doubt; ERR_INBOX_REPLACED while others have one
+ * whose -wal or -shm is not there; what SQLite or the system throws
  */
 export function enter(driver: SqliteDriver, file: string, repaired: () => void): Entrance {
   const path = `${file}-gate`
@@ -25,6 +26,9 @@ export function enter(driver: SqliteDriver, file: string, repaired: () => void):
     if (gate.closeToOthers()) {
       if (copyWhatIsInDoubt(file)) repaired()
       gate.openToOthers()
+    } else {
+      refuseDoubt(file)
+      refuseLostLog(file)
     }
     gate.share()
     refuseDoubt(file)
@@ -38,6 +42,20 @@ export function enter(driver: SqliteDriver, file: string, repaired: () => void):
     gate.close()
     throw error
   }
+}
+
+/**
+ * Refuses a file whose -wal or -shm was deleted while processes had it open. They continue to use the deleted files and the locks on them. A
+ * connection with new files would write at the same time and corrupt the database. It is not opened to find out whether they do: SQLite
+ * copies a log that nobody has open, and says nothing of a sync that fails.
+ */
+function refuseLostLog(file: string): void {
+  if (bytesIn(file) === 0 || hasLogFiles(file)) return
+  const message =
+    `${file} is open in another process, but its -wal or -shm is not there: it was deleted under that process. To ` +
+    'write to it now would corrupt it. Stop every process that uses the file, and then start them again'
+  // The code of SQLite makes the caller try again: the other process may just be opening or closing the file.
+  throw Object.assign(new CountersignError('ERR_INBOX_REPLACED', message), { errcode: 5 })
 }
 
 /** Returns whether the database was copied. */

@@ -1,8 +1,8 @@
 import { pathToFileURL } from 'node:url'
 import { CountersignError } from '../../base/errors.js'
 import type { SqliteDatabase, SqliteDriver } from './driver.js'
-import { isBusy, isNoDatabase } from './inbox-error.js'
-import { bytesIn, hasLogFiles } from './open-files.js'
+import { isNoDatabase } from './inbox-error.js'
+import { bytesIn } from './open-files.js'
 import { checkedVersion } from './schema.js'
 
 /**
@@ -22,32 +22,6 @@ export function lookFirst(driver: SqliteDriver, file: string): void {
   }
   if (version === undefined || (version === 0 && bytesIn(`${file}-wal`) > 0)) {
     versionOf(new driver.DatabaseSync(file, READ_ONLY), file)
-  }
-}
-
-/**
- * Refuses a file whose -wal or -shm was deleted while processes had it open. They continue to use the deleted files and the
- * locks on them. A connection with new files would write at the same time and corrupt the database. Every open connection
- * holds a shared lock on the database file. Therefore an exclusive lock proves that there is no open connection.
- * @throws CountersignError ERR_INBOX_REPLACED, after which trying again may help
- */
-export function refuseLostLog(driver: SqliteDriver, file: string): void {
-  if (bytesIn(file) === 0 || hasLogFiles(file)) return
-  const probe = new driver.DatabaseSync(file)
-  try {
-    probe.exec(
-      'PRAGMA busy_timeout = 10; PRAGMA locking_mode = EXCLUSIVE; SELECT count(*) FROM sqlite_schema',
-    )
-  } catch (error) {
-    // Another process may have opened it in the meantime, with both files.
-    if (!isBusy(error) || hasLogFiles(file)) throw error
-    const message =
-      `${file} is open in another process, but its -wal or -shm is not there: it was deleted under that process. To ` +
-      'write to it now would corrupt it. Stop every process that uses the file, and then start them again'
-    // The code of SQLite makes the caller try again: the other process may just be opening or closing the file.
-    throw Object.assign(new CountersignError('ERR_INBOX_REPLACED', message, { cause: error }), { errcode: 5 })
-  } finally {
-    probe.close()
   }
 }
 

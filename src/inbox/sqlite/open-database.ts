@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
 import type { SqliteDatabase, SqliteDriver } from './driver.js'
-import { migrate } from './schema.js'
+import { checkedVersion, migrate, SCHEMA_VERSION } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
 
 export interface OpenDatabase {
@@ -20,38 +20,41 @@ export interface OpenDatabase {
  * CountersignError ERR_INBOX_NEWER, ERR_INBOX_CORRUPT, ERR_INBOX_REPLACED.
  */
 export function openDatabase(driver: SqliteDriver, file: string): OpenDatabase {
-  const open: SqliteDatabase[] = []
+  const guards: SqliteDatabase[] = []
+  let database: SqliteDatabase | undefined
   const opened = (options?: { readOnly: boolean }) => {
-    const database = options ? new driver.DatabaseSync(file, options) : new driver.DatabaseSync(file)
-    open.push(database)
-    database.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}; PRAGMA wal_autocheckpoint = 0`)
-    return database
+    const each = options ? new driver.DatabaseSync(file, options) : new driver.DatabaseSync(file)
+    each.exec(`PRAGMA busy_timeout = ${BUSY_WAIT_MS}; PRAGMA wal_autocheckpoint = 0`)
+    return each
+  }
+  const guard = () => {
+    const each = opened(READ_ONLY)
+    guards.push(each)
+    each.exec(READ)
+    return each
   }
   try {
-    const first = opened(READ_ONLY)
-    first.exec(READ)
-    const database = opened()
-    setMode(database, file)
+    const first = guard()
+    database = opened()
+    database.exec('PRAGMA journal_mode = WAL')
     // It holds its lock from now on, if the log is new.
     first.exec(READ)
-    const last = opened(READ_ONLY)
-    last.exec(READ)
-    const isNew = migrate(database, file)
-    return { database, guards: [first, last], isNew }
+    checkMode(first, file)
+    database.exec(PRAGMAS)
+    const isNew = checkedVersion(guard(), file) < SCHEMA_VERSION && migrate(database, file)
+    return { database, guards, isNew }
   } catch (error) {
-    for (const database of open) database.close()
+    for (const each of database ? [database, ...guards] : guards) each.close()
     throw error
   }
 }
 
-function setMode(database: SqliteDatabase, file: string): void {
-  database.exec('PRAGMA journal_mode = WAL')
-  const { journal_mode: mode } = database.prepare('PRAGMA journal_mode').get() as { journal_mode: string }
-  if (mode !== 'wal') {
-    const message = `${file} is on a file system that does not allow write-ahead logging. Use a local disk.`
-    throw new CountersignError('ERR_INBOX_IO', message)
-  }
-  database.exec(PRAGMAS)
+/** Through a guard: a statement would keep the database of @photostructure/sqlite open longer than the guards. */
+function checkMode(guard: SqliteDatabase, file: string): void {
+  const { journal_mode: mode } = guard.prepare('PRAGMA journal_mode').get() as { journal_mode: string }
+  if (mode === 'wal') return
+  const message = `${file} is on a file system that does not allow write-ahead logging. Use a local disk.`
+  throw new CountersignError('ERR_INBOX_IO', message)
 }
 
 /** Short, because the wait may block the event loop. GroupCommit tries again for longer. In milliseconds. */

@@ -27,8 +27,9 @@ export function copyToNewBlocks(file: string, { withDatabase }: { readonly withD
   const wal = `${file}-wal`
   const paths = [...(withDatabase ? [file] : []), ...(bytesIn(wal) > 0 ? [wal] : [])]
   for (const path of paths) copy(path, newName(path))
-  // A program that reads keeps the old index and what it says of the log.
-  if (existsSync(`${file}-shm`)) unlinkSync(`${file}-shm`)
+  // A program that reads keeps the old index, and what it says of the log is not so of another database. A log alone keeps its index:
+  // a connection in this process, whose statements were not garbage collected yet, would keep it for those that are opened later.
+  if (withDatabase && existsSync(`${file}-shm`)) unlinkSync(`${file}-shm`)
   for (const path of paths) renameSync(newName(path), path)
   const folder = openSync(dirname(file), 'r')
   try {

@@ -9,7 +9,7 @@ import { loadDriver, type SqliteDriver } from './driver.js'
 import { enter, type Entrance } from './entrance.js'
 import { inboxError, isBusy, isFault, isFull, needsReopening, putsInDoubt } from './inbox-error.js'
 import { watchLog } from './log-watch.js'
-import { lookFirst, refuseLostLog } from './look-first.js'
+import { lookFirst } from './look-first.js'
 import { doubtOf } from './marks.js'
 import { ensureFile } from './open-database.js'
 import type { FilesState } from './open-files.js'
@@ -22,7 +22,7 @@ import {
   type Write,
 } from './operations.js'
 import { warnOfOldSqlite } from './sqlite-version.js'
-import { refuseDoubt, type WriteLock } from './write-lock.js'
+import { refuseDoubt } from './write-lock.js'
 
 /** Writes that share a transaction. */
 export interface Batch {
@@ -200,7 +200,6 @@ export class Store implements StoreHost {
     ensureFile(file)
     // What is in doubt is ours, and may be unreadable before it was copied.
     if (doubtOf(file).value === 0) lookFirst(driver, file)
-    refuseLostLog(driver, file)
     const repaired = () =>
       this.#logger.warn({ file }, 'the inbox was copied to other blocks of the disk, and is in use again')
     const entrance = enter(driver, file, repaired)
@@ -214,7 +213,7 @@ export class Store implements StoreHost {
 
   #openWithin(driver: SqliteDriver, entrance: Entrance): OpenFile {
     const { lock } = entrance
-    const connection = opened(driver, this.#settings.file, lock)
+    const connection = lock.open(() => new Connection(driver, this.#settings.file, lock))
     try {
       if (this.#isClosed) throw closedError(this.#settings.file)
       const checkpoints = new Checkpoints(connection, lock)
@@ -342,16 +341,6 @@ interface OpenFile {
   readonly entrance: Entrance
   /** Ends the looks at what others have marked. */
   readonly looks: () => void
-}
-
-/** It may change the mode or the schema of the database. */
-function opened(driver: SqliteDriver, file: string, lock: WriteLock): Connection {
-  let connection: Connection
-  lock.writeDatabase(() => {
-    connection = new Connection(driver, file, lock)
-    return true
-  })
-  return connection!
 }
 
 function carryOut(db: Connection, now: number, [name, ...given]: Write): unknown {

@@ -36,16 +36,24 @@ export class WriteLock {
   writeLog<Result>(emptyLog: () => boolean, work: () => Result): Result {
     return this.#hold((found) => {
       if (found === WRITES) this.#writeDatabase(() => emptyLog() || this.#putInDoubt())
-      return this.#write(found & DATABASE_LACKS, work)
+      const left = found & DATABASE_LACKS
+      return this.#write(WRITES | left, left, work)
     })
   }
 
   /** Runs `work`, which changes the database. It returns whether the disk has all of it. Throws as `writeLog`. */
   writeDatabase(work: () => boolean): void {
     this.#hold((found) => {
-      // Who has the log open calls `writeLog` within a second.
-      if (found === WRITES) throw busy()
+      refuseWrites(found)
       this.#writeDatabase(work)
+    })
+  }
+
+  /** Runs `work`, which opens the database and syncs what it changes there. Throws as `writeLog`. */
+  open<Result>(work: () => Result): Result {
+    return this.#hold((found) => {
+      refuseWrites(found)
+      return this.#write(WRITES | DATABASE_LACKS, found, work)
     })
   }
 
@@ -77,15 +85,15 @@ export class WriteLock {
   }
 
   #writeDatabase(work: () => boolean): void {
-    this.#write(DATABASE_LACKS, () => {
+    this.#write(WRITES | DATABASE_LACKS, DATABASE_LACKS, () => {
       if (work()) this.#left = 0
     })
   }
 
-  /** `left`: what the mark says after it, unless `work` changes that. */
-  #write<Result>(left: number, work: () => Result): Result {
+  /** What the mark says during `work`, and after it, unless `work` changes that. */
+  #write<Result>(during: number, left: number, work: () => Result): Result {
     this.#left = left
-    ftruncateSync(this.#mark, WRITES | left)
+    ftruncateSync(this.#mark, during)
     let isInDoubt = false
     try {
       return work()
@@ -112,12 +120,12 @@ export function databaseLacks(file: string): boolean {
   return (writingOf(file).value & DATABASE_LACKS) > 0
 }
 
-/** As SQLite throws it. */
-function busy(): Error {
-  return Object.assign(
-    new Error('a process has died while it wrote, and another one that has the inbox open looks at its log'),
-    { errcode: 5 },
-  )
+/** Throws as SQLite does. Who has the log open calls `writeLog` within a second. */
+function refuseWrites(found: number): void {
+  if (found !== WRITES) return
+  const message =
+    'a process has died while it wrote, and another one that has the inbox open looks at its log'
+  throw Object.assign(new Error(message), { errcode: 5 })
 }
 
 function inDoubt(file: string, why: string): CountersignError {
