@@ -1,6 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Arrival } from '../../src/inbox/engine.js'
+import { Checkpoints } from '../../src/inbox/sqlite/checkpoints.js'
 import { Connection } from '../../src/inbox/sqlite/connection.js'
 import type { SqliteInbox } from '../support/whole-inbox.js'
 import { arrival } from '../support/arrivals.js'
@@ -22,15 +23,26 @@ function largeArrival(): Arrival {
 }
 
 const { get: realGet } = Connection.prototype
-/** The kinds of the checkpoints, in their order. */
+const { complete } = Checkpoints.prototype
+/** The kinds of the checkpoints that followed commits, in their order. */
 let checkpoints: string[] = []
 let besideCheckpoint = () => {}
 beforeEach(() => {
   checkpoints = []
+  // Each second.
+  let isLook = false
+  jest.spyOn(Checkpoints.prototype, 'complete').mockImplementation(function (this: Checkpoints) {
+    isLook = true
+    try {
+      complete.call(this)
+    } finally {
+      isLook = false
+    }
+  })
   besideCheckpoint = () => {}
   jest.spyOn(Connection.prototype, 'get').mockImplementation(function (this: Connection, sql, ...values) {
     const [, kind] = /wal_checkpoint\((FULL)\)/.exec(sql) ?? []
-    if (kind !== undefined) checkpoints.push(kind)
+    if (kind !== undefined && !isLook) checkpoints.push(kind)
     const row = realGet.call(this, sql, ...values)
     if (kind !== undefined) besideCheckpoint()
     return row
