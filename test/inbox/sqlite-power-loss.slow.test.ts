@@ -36,15 +36,19 @@ const ADDING = `
 const careless = (mode: string) => `
   const { loadDriver } = await import('../../src/inbox/sqlite/driver.js')
   const { DatabaseSync } = await loadDriver()
-  const database = new DatabaseSync(file)
-  database.exec('PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; ${mode}')
-  database.exec('CREATE TABLE IF NOT EXISTS entries (idempotency_key TEXT, state TEXT, body BLOB)')
-  const insert = database.prepare("INSERT INTO entries VALUES (?, 'stored', ?)")
+  let insert
+  const opened = () => {
+    const database = new DatabaseSync(file)
+    database.exec('PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; ${mode}')
+    database.exec('CREATE TABLE IF NOT EXISTS entries (idempotency_key TEXT, state TEXT, body BLOB)')
+    return database.prepare("INSERT INTO entries VALUES (?, 'stored', ?)")
+  }
   for await (const line of createInterface(process.stdin)) {
     const [count, bytes] = line.split(' ').map(Number)
     for (let i = 0; i < count; i++) {
       const key = crypto.randomUUID()
       try {
+        insert ??= opened()
         insert.run(key, Buffer.alloc(bytes, 'x'))
         print('added ' + key)
       } catch {
@@ -136,6 +140,8 @@ async function powerFails(
   }
   disk.beforeSync = () => {
     powerMayFail()
+    // Also between the sync of a commit and that of a checkpoint.
+    if (fails && chance(0.3)) disk.failing = nextFailure(disk.failing)
     // One of them is, perhaps, the one that would have learned that this sync has failed.
     if (isKilled && disk.failing === 'syncs' && programs.length > 0 && chance(0.1))
       programs[between(0, programs.length - 1)]!.child.kill('SIGKILL')

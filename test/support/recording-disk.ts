@@ -133,7 +133,8 @@ export class RecordingDisk {
   #serve(): void {
     const request = Buffer.allocUnsafe(MAX_WRITE + 4_096)
     read(this.#fuse, request, 0, request.length, null, (error, length) => {
-      if (!this.#isOpen || error?.code === 'ENODEV') return
+      // It is not mounted any more.
+      if (!this.#isOpen || error?.code === 'ENODEV' || error?.code === 'ECONNABORTED') return
       if (error && error.code !== 'ENOENT' && error.code !== 'EINTR' && error.code !== 'EAGAIN') throw error
       if (!error) this.#answer(request.subarray(0, length))
       this.#serve()
