@@ -163,6 +163,21 @@ describe('when -wal and -shm are deleted', () => {
     expect((await late.stats()).counts.stored).toBe(2)
   })
 
+  it('an inbox is refused while the same process has the deleted ones in another way', async () => {
+    const file = join(temporaryDirectory(), 'callbacks.db')
+    const inbox = inboxOn(file)
+    await inbox.add(arrival())
+    const beside = await openAside(file)
+    beside.exec('SELECT count(*) FROM entries')
+    await inbox.close()
+    rmSync(`${file}-shm`)
+    const late = inboxOn(file, { busyTimeoutMs: 50 })
+    await expect(late.open()).rejects.toMatchObject({ code: 'ERR_INBOX_REPLACED' })
+    beside.close()
+    expect((await addEventually(late)).result).toBe('stored')
+    expect((await late.stats()).counts.stored).toBe(2)
+  })
+
   it.each(['-wal', '-shm'])('a process that is alone goes on when only %s was deleted', async (which) => {
     const file = join(temporaryDirectory(), 'callbacks.db')
     const log = collectedLog()

@@ -1,8 +1,9 @@
 import { CountersignError } from '../../base/errors.js'
 import type { SqliteDriver } from './driver.js'
 import { Gate } from './gate.js'
+import { lacksLog, lostLog, refuseLostLog } from './look-first.js'
 import { createBeside, doubtOf, writingOf } from './marks.js'
-import { bytesIn, hasLogFiles } from './open-files.js'
+import { bytesIn } from './open-files.js'
 import { copyToNewBlocks } from './repair.js'
 import { databaseLacks, refuseDoubt, WriteLock } from './write-lock.js'
 
@@ -25,10 +26,11 @@ export function enter(driver: SqliteDriver, file: string, repaired: () => void):
   try {
     if (gate.closeToOthers()) {
       if (copyWhatIsInDoubt(file)) repaired()
+      if (bytesIn(`${file}-wal`) === 0) refuseLostLog(driver, file)
       gate.openToOthers()
     } else {
       refuseDoubt(file)
-      refuseLostLog(file)
+      if (lacksLog(file)) throw lostLog(file)
     }
     gate.share()
     refuseDoubt(file)
@@ -44,27 +46,15 @@ export function enter(driver: SqliteDriver, file: string, repaired: () => void):
   }
 }
 
-/**
- * Refuses a file whose -wal or -shm was deleted while processes had it open. They continue to use the deleted files and the locks on them. A
- * connection with new files would write at the same time and corrupt the database. It is not opened to find out whether they do: SQLite
- * copies a log that nobody has open, and says nothing of a sync that fails.
- */
-function refuseLostLog(file: string): void {
-  if (bytesIn(file) === 0 || hasLogFiles(file)) return
-  const message =
-    `${file} is open in another process, but its -wal or -shm is not there: it was deleted under that process. To ` +
-    'write to it now would corrupt it. Stop every process that uses the file, and then start them again'
-  // The code of SQLite makes the caller try again: the other process may just be opening or closing the file.
-  throw Object.assign(new CountersignError('ERR_INBOX_REPLACED', message), { errcode: 5 })
-}
-
 /** Returns whether the database was copied. */
 function copyWhatIsInDoubt(file: string): boolean {
   const isInDoubt = doubtOf(file).value > 0 || databaseLacks(file)
   const mayCopy = maySyncFiles()
   if (isInDoubt && !mayCopy) throw new CountersignError('ERR_INBOX_IO', `${file}: ${NO_COPIES}`)
-  // A sync of the log may have failed in the process that had the inbox open, and that died before it could say so.
-  if (mayCopy && (isInDoubt || bytesIn(`${file}-wal`) > 0)) copyToNewBlocks(file, { withDatabase: isInDoubt })
+  // A sync of the log may have failed in the process that had the inbox open, and that died before it could say so. If the index of the
+  // log was deleted, a connection that nobody waits for may still have it, of the same database.
+  if (mayCopy && (isInDoubt || bytesIn(`${file}-wal`) > 0))
+    copyToNewBlocks(file, { withDatabase: isInDoubt || lacksLog(file) })
   for (const mark of [writingOf(file), doubtOf(file)]) mark.set(0)
   return isInDoubt
 }

@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
 import { CountersignError } from '../../base/errors.js'
 import type { SqliteDatabase, SqliteDriver } from './driver.js'
-import { checkedVersion, migrate, SCHEMA_VERSION } from './schema.js'
+import { migrate } from './schema.js'
 import { checkTrustedFile } from './trusted-file.js'
 
 export interface OpenDatabase {
@@ -39,9 +39,10 @@ export function openDatabase(driver: SqliteDriver, file: string): OpenDatabase {
     database.exec('PRAGMA journal_mode = WAL')
     // It holds its lock from now on, if the log is new.
     first.exec(READ)
-    checkMode(first, file)
+    checkMode(database, file)
     database.exec(PRAGMAS)
-    const isNew = checkedVersion(guard(), file) < SCHEMA_VERSION && migrate(database, file)
+    guard()
+    const isNew = migrate(database, file)
     return { database, guards, isNew }
   } catch (error) {
     for (const each of database ? [database, ...guards] : guards) each.close()
@@ -49,9 +50,8 @@ export function openDatabase(driver: SqliteDriver, file: string): OpenDatabase {
   }
 }
 
-/** Through a guard: a statement would keep the database of @photostructure/sqlite open longer than the guards. */
-function checkMode(guard: SqliteDatabase, file: string): void {
-  const { journal_mode: mode } = guard.prepare('PRAGMA journal_mode').get() as { journal_mode: string }
+function checkMode(database: SqliteDatabase, file: string): void {
+  const { journal_mode: mode } = database.prepare('PRAGMA journal_mode').get() as { journal_mode: string }
   if (mode === 'wal') return
   const message = `${file} is on a file system that does not allow write-ahead logging. Use a local disk.`
   throw new CountersignError('ERR_INBOX_IO', message)
