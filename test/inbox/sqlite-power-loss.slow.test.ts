@@ -36,9 +36,10 @@ const ADDING = `
 const careless = (mode: string) => `
   const { loadDriver } = await import('../../src/inbox/sqlite/driver.js')
   const { DatabaseSync } = await loadDriver()
-  let insert
+  // With @photostructure/sqlite a statement does not keep its database from being garbage collected.
+  let database, insert
   const opened = () => {
-    const database = new DatabaseSync(file)
+    database = new DatabaseSync(file)
     database.exec('PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; ${mode}')
     database.exec('CREATE TABLE IF NOT EXISTS entries (idempotency_key TEXT, state TEXT, body BLOB)')
     return database.prepare("INSERT INTO entries VALUES (?, 'stored', ?)")
