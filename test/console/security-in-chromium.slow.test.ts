@@ -115,8 +115,14 @@ describeWithChromium('the protections of the console in a browser', () => {
       await page.goto(new URL(path, base).href)
       await page.getByRole('heading', { level: 1 }).waitFor()
       session.isOpen = false
+      const opened: string[] = []
+      page.on('request', (request) => {
+        if (request.isNavigationRequest() && !request.redirectedFrom()) opened.push(request.url())
+      })
       await page.clock.runFor(5_000)
       await page.waitForURL('**/login')
+      // Two parts of the overview ask at once. The second may not break off what the first has begun.
+      expect(opened).toEqual([new URL(path, base).href])
     })
 
     it.each(['Discard', 'Show'])(

@@ -88,8 +88,16 @@ export const CONSOLE_SCRIPT = `'use strict'
     const note = document.getElementById('stale')
     if (note) note.hidden = !isStale
   }
-  // Not reload(): the page may be the answer to a form, which would then be sent again.
-  const openAnew = () => location.replace(location.pathname + location.search)
+  // For this time something that was begun is not begun again, which would break it off. After it, the operator may have stopped it.
+  const AGAIN_MS = 30_000
+  let openedAt = -AGAIN_MS
+  // Several parts of a page ask at once, and each learns that the session has ended.
+  const openAnew = () => {
+    if (performance.now() < openedAt + AGAIN_MS) return
+    openedAt = performance.now()
+    // Not reload(): the page may be the answer to a form, which would then be sent again.
+    location.replace(location.pathname + location.search)
+  }
   // If the session has ended, the address of the page leads to a login: of the console, or of the application or the proxy in front. A
   // followed redirect to a login on another origin would look like a console that does not answer.
   document.addEventListener('htmx:config:request', (event) => {
@@ -110,12 +118,11 @@ export const CONSOLE_SCRIPT = `'use strict'
     openAnew()
   })
   // A form that is sent again before its answer is there would be refused, because the first one has changed the entries. The page would
-  // then say that nothing was done. After this time the button works again, also if the operator has stopped the first one.
-  const SENT_AGAIN_MS = 30_000
+  // then say that nothing was done.
   const sentAt = new WeakMap()
   document.addEventListener('submit', (event) => {
     if (event.target.method !== 'post') return
-    if (event.timeStamp < sentAt.get(event.target) + SENT_AGAIN_MS) event.preventDefault()
+    if (event.timeStamp < sentAt.get(event.target) + AGAIN_MS) event.preventDefault()
     else sentAt.set(event.target, event.timeStamp)
   })
   // Browsers block a form that is redirected to such a login, and show nothing.
