@@ -1,3 +1,4 @@
+import { type Environment, ENVIRONMENT, SYSTEM } from '../../src/base/environment.js'
 import { arrival } from '../support/arrivals.js'
 import { collectedLog } from '../support/collected-log.js'
 import { inboxFile, inboxOn, openAside } from '../support/sqlite-file.js'
@@ -30,6 +31,25 @@ describe('the log of an inbox', () => {
     const inbox = inboxOn(inboxFile(), { logger: log })
     for (let round = 0; round < 2; round++) await Promise.all(megabytes(80).map((each) => inbox.add(each)))
     for (let round = 0; round < 3; round++) await inbox.add(arrival())
+    expect(log.withCode('WARN_INBOX_LOG_LARGE')).toEqual([])
+  })
+
+  it('is not warned of by the look of each second before a large transaction was copied', async () => {
+    const log = collectedLog()
+    const looks: (() => void)[] = []
+    const environment: Environment = {
+      ...SYSTEM,
+      setTimeout(run, ms) {
+        looks.push(run)
+        return SYSTEM.setTimeout(run, ms)
+      },
+    }
+    const inbox = inboxOn(inboxFile(), { logger: log, ...{ [ENVIRONMENT]: environment } })
+    for (let round = 0; round < 2; round++) {
+      await Promise.all(megabytes(80).map((each) => inbox.add(each)))
+      // The log is copied in the next turn of the event loop.
+      for (const look of looks.splice(0)) look()
+    }
     expect(log.withCode('WARN_INBOX_LOG_LARGE')).toEqual([])
   })
 })

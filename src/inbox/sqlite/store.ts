@@ -232,22 +232,27 @@ export class Store implements StoreHost {
 
   /** Not before the answers to what was committed are on their way. */
   #checkpointSoon(): void {
-    this.#environment.setImmediate(() => this.#checkpoint((checkpoints) => checkpoints.afterCommit()))
+    this.#environment.setImmediate(() =>
+      this.#checkpoint(({ checkpoints, connection }) => {
+        checkpoints.afterCommit()
+        // What is left now is kept by a reader.
+        this.#watchLog(connection)
+      }),
+    )
   }
 
   /** Who copies the files waits until every process has let go of them, also one that has nothing to write. */
   #look(): void {
-    this.#checkpoint((checkpoints) => {
+    this.#checkpoint(({ checkpoints }) => {
       refuseDoubt(this.#settings.file)
       checkpoints.complete()
     })
   }
 
-  #checkpoint(run: (checkpoints: Checkpoints) => void): void {
+  #checkpoint(run: (open: OpenFile) => void): void {
     if (!this.#open) return
     try {
-      run(this.#open.checkpoints)
-      this.#watchLog(this.#open.connection)
+      run(this.#open)
     } catch (error) {
       // It stays marked, and is tried again.
       if (!isBusy(error) && !isFull(error)) this.#afterFailure(error)
