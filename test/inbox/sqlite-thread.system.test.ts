@@ -57,7 +57,7 @@ it('an inbox passes the tests of every inbox', async () => {
   const lines = await startProgram(process.execPath, [program, inboxFile()]).ended
   expect(lines.slice(0, -1)).toEqual([])
   expect(Number(lines.at(-1))).toBeGreaterThan(200)
-}, 120_000)
+}, 300_000)
 
 describe('in a thread', () => {
   it('the errors have their codes, messages and causes', async () => {

@@ -35,7 +35,7 @@ export const ENTRIES = `<% layout('@layout', it.frame) %>
 <div class="buttons"><button>Show</button> <a href="entries">Clear</a></div>
 </form>
 <% if (it.problem) { %><p class="problem" role="alert"><%= it.problem %></p><% } %>
-<p id="news" class="news" aria-live="polite"<% if (it.liveHref) { %> hx-get="<%= it.liveHref %>" hx-trigger="every 5s" hx-swap="innerHTML swapEmpty:true"<% } %>></p>
+<p id="news" class="news" aria-live="polite"<% if (it.liveHref) { %> hx-get="<%= it.liveHref %>" hx-trigger="every 5s" hx-swap="innerMorph swapEmpty:true"<% } %>></p>
 <% if (it.empty) { %><p class="note"><%= it.empty %></p><% } %>
 <% if (it.rows.length > 0) { %>
 <section aria-label="Entries"><%~ include('@entryTable', { rows: it.rows, label: 'List of entries' }) %></section><% } %>

@@ -36,7 +36,7 @@ export const LIVE_OVERVIEW = `<div class="head"><h1>Overview</h1>
  * moves under the pointer. The line beside its heading says when it has changed.
  */
 export const WAITING = `<div class="head"><h2 id="decide-title">Waiting for a decision</h2>
-<% if (it.changesHref) { %><p class="news" aria-live="polite" hx-get="<%= it.changesHref %>" hx-trigger="every 5s" hx-swap="innerHTML swapEmpty:true"></p><% } %></div>
+<% if (it.changesHref) { %><p class="news" aria-live="polite" hx-get="<%= it.changesHref %>" hx-trigger="every 5s" hx-swap="innerMorph swapEmpty:true"></p><% } %></div>
 <% if (!it.rows) { %><p class="note" role="status" hx-get="live/waiting" hx-trigger="every 1s" hx-target="#waiting" hx-swap="innerHTML">The inbox is being searched.<noscript> Reload the page for the entries.</noscript></p>
 <% } else if (it.rows.length === 0) { %><p class="note">No entry waits for a decision.</p><% } else { %>
 <%~ include('@entryTable', { rows: it.rows, label: 'Entries that wait for a decision' }) %>

@@ -9,7 +9,7 @@ export const LIVE_REFUSED = `<% if (it.counts.length === 0) { %><p class="note">
 export const REFUSED_CHANGES = `<% if (it.isChanged) { %><a href="refused">Update lists</a><% } %>`
 
 export const REFUSED = `<% layout('@layout', it.frame) %>
-<div class="head"><h1>Refused requests</h1><% if (it.changesHref) { %><p class="news" aria-live="polite" hx-get="<%= it.changesHref %>" hx-trigger="every 5s" hx-swap="innerHTML swapEmpty:true"></p><% } %></div>
+<div class="head"><h1>Refused requests</h1><% if (it.changesHref) { %><p class="news" aria-live="polite" hx-get="<%= it.changesHref %>" hx-trigger="every 5s" hx-swap="innerMorph swapEmpty:true"></p><% } %></div>
 <% if (!it.live) { %><p class="note">The console of this process sees only the inbox. The receivers know which requests they refused.</p><% } else { %>
 <p class="note">Counted in this process since <%~ include('@time', it.live.since) %>. Bodies and signatures of refused requests are not kept.</p>
 <section aria-label="Refused requests by reason"><div hx-get="live/refused" hx-trigger="every 5s" hx-swap="innerMorph"><%~ include('@liveRefused', it.live) %></div></section>
