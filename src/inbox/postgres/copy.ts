@@ -1,7 +1,5 @@
-import { pastAttemptsOf } from '../attempt-history.js'
+import type { PastAttempt } from '../attempt-history.js'
 import { VERSIONS_PAGE, type CopiedEntry, type CopyMarks, type EntryVersion } from '../copy.js'
-import type { StoredState } from '../states.js'
-import { bufferOf, type BigInteger } from '../stored-entry.js'
 import { sourceKey } from './arriving-rows.js'
 import { wholeHeaders } from './common-headers.js'
 import { wholeEntries } from './filter.js'
@@ -13,28 +11,21 @@ import type { Transaction } from './transaction.js'
 // The steps of a copy: see ../copy.ts, Copying.
 
 export async function marks(tx: Transaction): Promise<CopyMarks> {
-  const [row] = await tx.all<{ last_id: BigInteger | null; deleted_until: BigInteger | null }>(MARKS)
-  return { lastId: Number(row!.last_id ?? 0), deletedUntil: numberOf(row!.deleted_until) }
+  const [row] = await rowsOf<CopyMarks>(tx, MARKS)
+  return row!
 }
 
-export async function versions(tx: Transaction, afterId: number): Promise<EntryVersion[]> {
-  const rows = await tx.all<VersionRow>(VERSIONS, afterId, VERSIONS_PAGE)
-  return rows.map((row) => ({
-    ...versionOf(row),
-    repeats: Number(row.repeats),
-    decisions: Number(row.decisions),
-    bodyBytes: row.body_bytes,
-  }))
+export function versions(tx: Transaction, afterId: number): Promise<EntryVersion[]> {
+  return rowsOf<EntryVersion>(tx, VERSIONS, afterId, VERSIONS_PAGE)
 }
 
 export async function readEntries(tx: Transaction, ids: readonly number[]): Promise<CopiedEntry[]> {
-  const rows = await tx.all<EntryRow>(ENTRIES, ids)
-  const repeats = await tx.all<RepeatRow>(REPEATS, ids)
-  const decisions = await tx.all<DecisionRow>(DECISIONS, ids)
-  return rows.map((row) => {
-    const isOfEntry = ({ entry_id: id }: { readonly entry_id: BigInteger }) => Number(id) === Number(row.id)
-    return copiedEntry(row, repeats.filter(isOfEntry), decisions.filter(isOfEntry))
-  })
+  const rows = await rowsOf<EntryRow>(tx, ENTRIES, ids)
+  return rows.map(({ commonHeaders, headers, pastAttempts, ...row }) => ({
+    ...row,
+    headers: wholeHeaders({ common: commonHeaders, own: headers }),
+    pastAttempts: pastAttempts && JSON.stringify(pastAttempts),
+  }))
 }
 
 export async function mark(tx: Transaction, { lastId, deletedUntil }: CopyMarks): Promise<void> {
@@ -54,167 +45,44 @@ export async function writeEntries(
 ): Promise<void> {
   const orderKeys = [...new Set(entries.flatMap(({ order }) => (order ? orderKey(order) : [])))]
   await lockOrderKeys(tx, orderKeys, schema)
-  await tx.run(WRITE, JSON.stringify(entries.map(rowOf)))
+  await tx.run(WRITE, JSON.stringify(entries.map(rowOf), withTexts(storedText)))
   await promoteNext(tx, orderKeys)
 }
 
-interface CommonRow {
-  readonly id: BigInteger
-  readonly signature: string
-  readonly signed_at: BigInteger
-  readonly state: StoredState
-  readonly known: boolean
-  readonly event_type: string
-  readonly token: number
-  readonly attempts: number
-  readonly copies: number
-  readonly replayed: boolean
-  readonly finished_at: BigInteger | null
-  readonly due_at: BigInteger | null
+interface EntryRow extends Omit<CopiedEntry, 'pastAttempts'> {
+  readonly pastAttempts: readonly PastAttempt[] | null
+  readonly commonHeaders: string | null
 }
 
-interface VersionRow extends CommonRow {
-  readonly repeats: BigInteger
-  readonly decisions: BigInteger
-  readonly body_bytes: number
+/** The rows of a SELECT, as JSON: it tells numbers from texts, which a driver does as its user has told it. */
+async function rowsOf<Row>(tx: Transaction, sql: string, ...values: unknown[]): Promise<Row[]> {
+  const select = `SELECT row_to_json(found)::text AS json FROM (${sql}) AS found`
+  const rows = await tx.all<{ json: string }>(select, ...values)
+  return rows.map(({ json }) => JSON.parse(json, withTexts(originalText)) as Row)
 }
 
-interface EntryRow extends CommonRow {
-  readonly idempotency_key: string
-  readonly key_hash: string
-  readonly body_hash: string
-  readonly due_set_at: BigInteger
-  readonly order_key: string | null
-  readonly begun_by: number
-  readonly begun_at: BigInteger | null
-  readonly handled_at: BigInteger | null
-  readonly past_attempts: string | null
-  readonly received_at: BigInteger
-  readonly reason: string | null
-  readonly subscribed_type: string
-  readonly callback_url: string
-  readonly description: string | null
-  readonly subscription_id: string | null
-  readonly secret_fingerprint: string
-  readonly body_id: string | null
-  readonly trace_context: string | null
-  readonly headers: string | null
-  readonly common_headers: string | null
-  readonly body: Uint8Array
+/** JSON within a text has no character that `textOf` changes, and neither has Base64. */
+function withTexts(textOf: (text: string) => string): (name: string, value: unknown) => unknown {
+  return (_, value) => (typeof value === 'string' ? textOf(value) : value)
 }
 
-interface RepeatRow {
-  readonly entry_id: BigInteger
-  readonly signature: string
-  readonly signed_at: BigInteger
-}
-
-interface DecisionRow {
-  readonly entry_id: BigInteger
-  readonly at: BigInteger
-  readonly action: string
-  readonly person: string
-  readonly reason: string | null
-  readonly before: string | null
-}
-
-function versionOf(row: CommonRow) {
-  const { state } = row
-  return {
-    id: Number(row.id),
-    signature: base64OfUuid(row.signature),
-    signedAt: Number(row.signed_at),
-    state: state === 'running' ? ('stored' as const) : state,
-    known: row.known,
-    eventType: originalText(row.event_type),
-    token: row.token,
-    attempts: row.attempts,
-    copies: row.copies,
-    replayed: row.replayed,
-    finishedAt: numberOf(row.finished_at),
-    dueAt: numberOf(row.due_at),
-  }
-}
-
-function copiedEntry(
-  row: EntryRow,
-  repeats: readonly RepeatRow[],
-  decisions: readonly DecisionRow[],
-): CopiedEntry {
-  return {
-    ...versionOf(row),
-    idempotencyKey: originalText(row.idempotency_key),
-    keyHash: base64OfUuid(row.key_hash),
-    bodyHash: base64OfUuid(row.body_hash),
-    dueSetAt: Number(row.due_set_at),
-    order: row.order_key === null ? null : { hash: row.order_key },
-    begunBy: row.begun_by,
-    begunAt: numberOf(row.begun_at),
-    handledAt: numberOf(row.handled_at),
-    pastAttempts: row.past_attempts && JSON.stringify(pastAttemptsOf(row.past_attempts, originalText)),
-    receivedAt: Number(row.received_at),
-    reason: original(row.reason),
-    subscribedType: originalText(row.subscribed_type),
-    callbackUrl: originalText(row.callback_url),
-    description: original(row.description),
-    subscriptionId: original(row.subscription_id),
-    secretFingerprint: originalText(row.secret_fingerprint),
-    bodyId: original(row.body_id),
-    traceContext: original(row.trace_context),
-    headers: wholeHeaders({ common: row.common_headers, own: row.headers }),
-    body: base64(row.body),
-    repeats: repeats.map(({ signature, signed_at: signedAt }) => ({
-      signature: base64OfUuid(signature),
-      signedAt: Number(signedAt),
-    })),
-    decisions: decisions.map(({ at, action, person, reason, before }) => ({
-      at: Number(at),
-      action,
-      person: originalText(person),
-      reason: original(reason),
-      before,
-    })),
-  }
-}
-
-/** The texts as they are stored; `WRITE` makes bytes of those in Base64. */
 function rowOf(entry: CopiedEntry): object {
   const { order, handledAt, begunAt } = entry
   // `ended` has no other time for the end of the attempt that succeeded.
   const isPast = handledAt !== null && handledAt !== entry.finishedAt
   const latest = [entry.attempts, begunAt, handledAt, 'handled', null, null]
-  const past = entry.pastAttempts === null ? [] : pastAttemptsOf(entry.pastAttempts, storedText)
+  const past = entry.pastAttempts === null ? [] : (JSON.parse(entry.pastAttempts) as readonly PastAttempt[])
   const pastAttempts = isPast ? [...past, latest] : past
-  const source = [
-    storedText(entry.subscribedType),
-    storedText(entry.callbackUrl),
-    stored(entry.description),
-    stored(entry.subscriptionId),
-    entry.secretFingerprint,
-    null,
-  ]
+  const { subscribedType, callbackUrl, description, subscriptionId, secretFingerprint } = entry
+  const source = [subscribedType, callbackUrl, description, subscriptionId, secretFingerprint, null]
   return {
     ...entry,
     begunAt: isPast ? null : begunAt,
-    source: sourceKey(source),
+    source: sourceKey(source.map((text) => text && storedText(text))),
     type: typeKey(entry.eventType),
-    idempotencyKey: storedText(entry.idempotencyKey),
-    eventType: storedText(entry.eventType),
     orderKey: order && orderKey(order),
     pastAttempts: pastAttempts.length === 0 ? null : pastAttempts,
-    reason: stored(entry.reason),
-    subscribedType: storedText(entry.subscribedType),
-    callbackUrl: storedText(entry.callbackUrl),
-    description: stored(entry.description),
-    subscriptionId: stored(entry.subscriptionId),
-    bodyId: stored(entry.bodyId),
-    traceContext: stored(entry.traceContext),
-    decisions: entry.decisions.map((decision, place) => ({
-      ...decision,
-      place,
-      person: storedText(decision.person),
-      reason: stored(decision.reason),
-    })),
+    decisions: entry.decisions.map((decision, place) => ({ ...decision, place })),
   }
 }
 
@@ -222,45 +90,41 @@ function orderKey(order: NonNullable<CopiedEntry['order']>): string {
   return 'hash' in order ? order.hash : textKey(order.text)
 }
 
-function base64OfUuid(uuid: string): string {
-  return Buffer.from(uuid.replaceAll('-', ''), 'hex').toString('base64')
+const MARKS = `
+  SELECT (SELECT coalesce(max(id), 0) FROM entries) AS "lastId", (SELECT signed_at FROM deleted) AS "deletedUntil"`
+
+function base64Of(uuid: string): string {
+  return `encode(uuid_send(${uuid}), 'base64')`
 }
 
-function base64(bytes: Uint8Array): string {
-  return bufferOf(bytes).toString('base64')
-}
-
-function numberOf(integer: BigInteger | null): number | null {
-  return integer === null ? null : Number(integer)
-}
-
-function original(text: string | null): string | null {
-  return text === null ? null : originalText(text)
-}
-
-function stored(text: string | null): string | null {
-  return text === null ? null : storedText(text)
-}
-
-const MARKS =
-  'SELECT (SELECT max(id) FROM entries) AS last_id, (SELECT signed_at FROM deleted) AS deleted_until'
-
-const COMMON = `id, signature, signed_at, state, known, event_type, token, attempts, copies, replayed, finished_at, due_at`
+const COMMON = `
+    id, ${base64Of('signature')} AS signature, signed_at AS "signedAt", CASE state WHEN 'running' THEN 'stored' ELSE state END AS state,
+    known, event_type AS "eventType", token, attempts, copies, replayed, finished_at AS "finishedAt", due_at AS "dueAt"`
 const VERSIONS = `
-  SELECT ${COMMON}, octet_length(body) AS body_bytes,
+  SELECT ${COMMON}, octet_length(body) AS "bodyBytes",
     (SELECT count(*) FROM entries AS repeat WHERE kind = 1 AND repeat_of = entries.id) AS repeats,
     (SELECT count(*) FROM history WHERE entry_id = entries.id) AS decisions
   FROM ${wholeEntries('true', { bounds: ['id > $1::bigint'] })} JOIN contents USING (id) ORDER BY id LIMIT $2::bigint`
+// The order key as a text, because it uses all 64 bits.
 const ENTRIES = `
-  SELECT ${COMMON}, idempotency_key, key_hash, body_hash, coalesce(due_set_at, received_at) AS due_set_at, order_key::text, begun_by, begun_at, handled_at,
-    past_attempts::text, received_at, reason, subscribed_type, callback_url, description, subscription_id,
-    secret_fingerprint, body_id, trace_context, headers, common_headers, body
+  SELECT ${COMMON}, idempotency_key AS "idempotencyKey", ${base64Of('key_hash')} AS "keyHash", ${base64Of('body_hash')} AS "bodyHash",
+    coalesce(due_set_at, received_at) AS "dueSetAt", begun_by AS "begunBy", begun_at AS "begunAt", handled_at AS "handledAt",
+    CASE WHEN order_key IS NOT NULL THEN json_build_object('hash', order_key::text) END AS "order",
+    past_attempts AS "pastAttempts", received_at AS "receivedAt", reason, subscribed_type AS "subscribedType",
+    callback_url AS "callbackUrl", description, subscription_id AS "subscriptionId", secret_fingerprint AS "secretFingerprint",
+    body_id AS "bodyId", trace_context AS "traceContext", headers, common_headers AS "commonHeaders",
+    translate(encode(body, 'base64'), E'\\n', '') AS body,
+    (
+      SELECT coalesce(json_agg(json_build_object('signature', ${base64Of('signature')}, 'signedAt', signed_at) ORDER BY signed_at), '[]')
+      FROM entries AS repeat WHERE kind = 1 AND repeat_of = entries.id
+    ) AS repeats,
+    (
+      SELECT coalesce(json_agg(
+        json_build_object('at', at, 'action', action, 'person', person, 'reason', reason, 'before', before) ORDER BY id
+      ), '[]')
+      FROM history WHERE entry_id = entries.id
+    ) AS decisions
   FROM ${wholeEntries('entries.id = ANY ($1::bigint[])')} JOIN contents USING (id) ORDER BY id`
-const REPEATS = `
-  SELECT repeat_of AS entry_id, signature, signed_at FROM entries
-  WHERE kind = 1 AND repeat_of = ANY ($1::bigint[]) ORDER BY signed_at`
-const DECISIONS = `
-  SELECT entry_id, at, action, person, reason, before FROM history WHERE entry_id = ANY ($1::bigint[]) ORDER BY id`
 
 const CONTINUE_IDS = "SELECT setval('entries_id', greatest($1::bigint, (SELECT last_value FROM entries_id)))"
 const REMEMBER_DELETED = `
