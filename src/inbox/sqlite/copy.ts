@@ -1,13 +1,11 @@
 import { defaultSubscriptionId } from '../../callback/callback.js'
 import { VERSIONS_PAGE, type CopiedEntry, type CopyMarks, type EntryVersion } from '../copy.js'
-import type { StoredState } from '../states.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
 import { unpackHeaders } from './header-sets.js'
 import { promoteNext } from './order.js'
 import { packUuid, unpackUuid, type PackedUuid } from './packed-uuid.js'
 import type { Reader } from './read-inbox-file.js'
-import type { SourceRow } from './sources.js'
 
 // The steps of a copy: see ../copy.ts, Copying.
 
@@ -16,12 +14,7 @@ export function marks(db: Reader): CopyMarks {
 }
 
 export function versions(db: Reader, afterId: number): EntryVersion[] {
-  return db.all<VersionRow>(VERSIONS, afterId, VERSIONS_PAGE).map((row) => ({
-    ...versionOf(row),
-    repeats: row.repeats,
-    decisions: row.decisions,
-    bodyBytes: row.body_bytes,
-  }))
+  return db.all<VersionRow>(VERSIONS, afterId, VERSIONS_PAGE).map((row) => ({ ...row, ...inCopy(row) }))
 }
 
 export function readEntries(db: Reader, ids: readonly number[]): CopiedEntry[] {
@@ -116,88 +109,44 @@ function writeEntry(db: Connection, entry: CopiedEntry): void {
     )
 }
 
-interface CommonRow {
-  readonly id: number
+/** What a row has in another form than a copy. */
+interface VersionForms {
   readonly signature: Uint8Array
-  readonly signed_at: number
-  readonly state: StoredState
   readonly known: 0 | 1
-  readonly event_type: string
-  readonly token: number
-  readonly attempts: number
-  readonly copies: number
   readonly replayed: 0 | 1
-  readonly finished_at: number | null
-  readonly due_at: number | null
 }
 
-interface VersionRow extends CommonRow {
-  readonly repeats: number
-  readonly decisions: number
-  readonly body_bytes: number
-}
-
-interface EntryRow extends CommonRow, SourceRow {
-  readonly idempotency_key: PackedUuid
-  readonly key_hash: Uint8Array
-  readonly body_hash: Uint8Array
-  readonly due_set_at: number | null
-  readonly order_key: string | null
-  readonly begun_by: number
-  readonly begun_at: number | null
-  readonly handled_at: number | null
-  readonly past_attempts: string | null
-  readonly received_at: number
-  readonly reason: string | null
-  readonly body_id: PackedUuid | null
-  readonly trace_context: string | null
-  readonly pairs: string | null
-  readonly headers: string | null
+interface EntryForms extends VersionForms {
+  readonly keyHash: Uint8Array
+  readonly bodyHash: Uint8Array
+  readonly idempotencyKey: PackedUuid
+  readonly bodyId: PackedUuid | null
   readonly body: Uint8Array
 }
 
-function versionOf(row: CommonRow) {
-  const { state } = row
-  return {
-    id: row.id,
-    signature: base64(row.signature),
-    signedAt: row.signed_at,
-    state: state === 'running' ? ('stored' as const) : state,
-    known: row.known === 1,
-    eventType: row.event_type,
-    token: row.token,
-    attempts: row.attempts,
-    copies: row.copies,
-    replayed: row.replayed === 1,
-    finishedAt: row.finished_at,
-    dueAt: row.due_at,
-  }
+type VersionRow = Omit<EntryVersion, keyof VersionForms> & VersionForms
+type EntryRow = Omit<CopiedEntry, keyof EntryForms | 'order' | 'repeats' | 'decisions'> &
+  EntryForms & { readonly orderKey: string | null; readonly pairs: string | null }
+
+function inCopy({ signature, known, replayed }: VersionForms) {
+  return { signature: base64(signature), known: known === 1, replayed: replayed === 1 }
 }
 
-function copiedEntry(db: Reader, row: EntryRow): CopiedEntry {
-  const idempotencyKey = unpackUuid(row.idempotency_key)
+function copiedEntry(db: Reader, { pairs, orderKey, ...row }: EntryRow): CopiedEntry {
+  const idempotencyKey = unpackUuid(row.idempotencyKey)
   const repeats = db.all<{ signature: Uint8Array; signedAt: number }>(REPEATS, row.id)
   return {
-    ...versionOf(row),
+    ...row,
+    ...inCopy(row),
     idempotencyKey,
-    keyHash: base64(row.key_hash),
-    bodyHash: base64(row.body_hash),
-    dueSetAt: row.due_set_at,
-    order: row.order_key === null ? null : { text: row.order_key },
-    begunBy: row.begun_by,
-    begunAt: row.begun_at,
-    handledAt: row.handled_at,
-    pastAttempts: row.past_attempts,
-    receivedAt: row.received_at,
-    reason: row.reason,
-    subscribedType: row.subscribed_type,
-    callbackUrl: row.callback_url,
-    description: row.description,
-    subscriptionId: row.subscription_id,
-    secretFingerprint: row.secret_fingerprint,
-    bodyId: row.body_id === null ? null : unpackUuid(row.body_id),
-    traceContext: row.trace_context,
-    headers: unpackHeaders(row, { idempotencyKey, type: row.subscribed_type, signedAt: row.signed_at }),
+    keyHash: base64(row.keyHash),
+    bodyHash: base64(row.bodyHash),
+    order: orderKey === null ? null : { text: orderKey },
+    bodyId: row.bodyId === null ? null : unpackUuid(row.bodyId),
+    headers: unpackHeaders(
+      { pairs, headers: row.headers },
+      { idempotencyKey, type: row.subscribedType, signedAt: row.signedAt },
+    ),
     body: base64(row.body),
     repeats: repeats.map(({ signature, signedAt }) => ({ signature: base64(signature), signedAt })),
     decisions: db.all<CopiedEntry['decisions'][number]>(DECISIONS, row.id),
@@ -219,17 +168,20 @@ function bytesOf(text: string): Uint8Array {
 const MARKS = `
   SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0) AS lastId,
     (SELECT signed_at FROM deleted) AS deletedUntil`
-const COMMON =
-  'entries.id, signature, signed_at, state, known, event_type, token, attempts, copies, replayed, finished_at, due_at'
+const COMMON = `
+    entries.id, signature, signed_at AS signedAt, iif(state = 'running', 'stored', state) AS state, known, event_type AS eventType,
+    token, attempts, copies, replayed, finished_at AS finishedAt, due_at AS dueAt`
 const VERSIONS = `
-  SELECT ${COMMON}, length(body) AS body_bytes,
+  SELECT ${COMMON}, length(body) AS bodyBytes,
     (SELECT count(*) FROM more_signatures WHERE entry_id = entries.id) AS repeats,
     (SELECT count(*) FROM history WHERE entry_id = entries.id) AS decisions
   FROM entries WHERE id > ? ORDER BY id LIMIT ?`
 const ENTRY = `
-  SELECT ${COMMON}, idempotency_key, key_hash, body_hash, due_set_at, order_key, begun_by, begun_at, handled_at, past_attempts,
-    received_at, reason, body_id, trace_context, pairs, headers, body,
-    subscribed_type, callback_url, description, subscription_id, secret_fingerprint
+  SELECT ${COMMON}, idempotency_key AS idempotencyKey, key_hash AS keyHash, body_hash AS bodyHash, due_set_at AS dueSetAt,
+    order_key AS orderKey, begun_by AS begunBy, begun_at AS begunAt, handled_at AS handledAt, past_attempts AS pastAttempts,
+    received_at AS receivedAt, reason, body_id AS bodyId, trace_context AS traceContext, pairs, headers, body,
+    subscribed_type AS subscribedType, callback_url AS callbackUrl, description, subscription_id AS subscriptionId,
+    secret_fingerprint AS secretFingerprint
   FROM entries JOIN sources ON sources.number = source LEFT JOIN header_sets ON header_sets.number = header_set
   WHERE entries.id = ?`
 const REPEATS =
