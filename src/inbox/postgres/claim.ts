@@ -87,31 +87,15 @@ export async function requeueUnhandled(tx: Transaction, schema: string): Promise
   await promoteNext(tx, orderKeys)
 }
 
-/** Records that the handlers of these entries begin. Returns the ids of those that are held. */
-export function begin(
+/** Renews leases; `begin` also records that the handlers begin. Returns the ids of those that are held. */
+export async function renew(
   tx: Transaction,
-  claims: readonly ClaimToken[],
-  leaseMs: number,
-): Promise<Set<EntryId>> {
-  return renew(tx, BEGIN, claims, leaseMs)
-}
-
-export function extend(
-  tx: Transaction,
-  claims: readonly ClaimToken[],
-  leaseMs: number,
-): Promise<Set<EntryId>> {
-  return renew(tx, EXTEND, claims, leaseMs)
-}
-
-async function renew(
-  tx: Transaction,
-  sql: string,
+  how: 'begin' | 'extend',
   claims: readonly ClaimToken[],
   leaseMs: number,
 ): Promise<Set<EntryId>> {
   const [ids, tokens] = [claims.map(({ id }) => id), claims.map(({ token }) => token)]
-  const rows = await tx.all<{ id: BigInteger }>(sql, ids, tokens, tx.now + leaseMs, tx.now)
+  const rows = await tx.all<{ id: BigInteger }>(RENEW[how], ids, tokens, tx.now + leaseMs, tx.now)
   return new Set(rows.map(({ id }) => String(id)))
 }
 
@@ -198,11 +182,13 @@ const REQUEUE = `
     SELECT id FROM due WHERE id = ANY ($2::bigint[]) AND ${LEASE_ENDED} FOR UPDATE SKIP LOCKED
   )`
 
-const EXTEND = renewal('')
-// A claim counts as one attempt, also if this is run twice for it.
-const BEGIN = renewal(`attempts = attempts + (begun_by <> token)::integer, begun_by = token,
+const RENEW = {
+  extend: renewal(''),
+  // A claim counts as one attempt, also if this is run twice for it.
+  begin: renewal(`attempts = attempts + (begun_by <> token)::integer, begun_by = token,
     past_attempts = CASE WHEN begun_by <> token AND begun_at IS NOT NULL THEN ${withPastAttempt("'interrupted'")} ELSE past_attempts END,
-    begun_at = CASE WHEN begun_by = token THEN begun_at ELSE $4::bigint END,`)
+    begun_at = CASE WHEN begun_by = token THEN begun_at ELSE $4::bigint END,`),
+}
 
 function renewal(begun: string): string {
   return `

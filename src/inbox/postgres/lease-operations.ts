@@ -6,7 +6,7 @@ import { AskedTypes } from '../handled-types.js'
 import { InboxClock } from '../inbox-clock.js'
 import type { ClaimEnd, ClaimEntries, Claims, ClaimToken, SettledClaim } from '../engine.js'
 import type { Timed } from './call-lease-function.js'
-import { begin, claim, extend, recordTypes, requeueUnhandled, setTimesAnew } from './claim.js'
+import { claim, recordTypes, renew, requeueUnhandled, setTimesAnew } from './claim.js'
 import { rowId } from './entry-id.js'
 import type { InboxDatabase } from './inbox-database.js'
 import { InterruptedSince } from './interrupted-since.js'
@@ -61,12 +61,16 @@ export class LeaseOperations {
     }
   }
 
-  begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#renew(begin, claims, leaseMs)
-  }
-
-  extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    return this.#renew(extend, claims, leaseMs)
+  renew(
+    how: 'begin' | 'extend',
+    claims: readonly ClaimToken[],
+    leaseMs: number,
+  ): Promise<ReadonlySet<EntryId>> {
+    const askedAt = this.#environment.monotonic()
+    return this.#database.lease((tx) => {
+      this.#learnNow(tx.now, askedAt)
+      return renew(tx, how, claims.filter(hasRowId), leaseMs)
+    })
   }
 
   /**
@@ -132,18 +136,6 @@ export class LeaseOperations {
     if (!correction) return NOTHING_PREPARED
     const clockSetBackMs = this.#clock.handled(steps, correction)
     return { clockSetBackMs, continues: correction.next !== undefined }
-  }
-
-  #renew(
-    renew: typeof extend,
-    claims: readonly ClaimToken[],
-    leaseMs: number,
-  ): Promise<ReadonlySet<EntryId>> {
-    const askedAt = this.#environment.monotonic()
-    return this.#database.lease((tx) => {
-      this.#learnNow(tx.now, askedAt)
-      return renew(tx, claims.filter(hasRowId), leaseMs)
-    })
   }
 
   async #call<Result>(

@@ -118,12 +118,12 @@ class PostgresEngine implements InboxEngine {
 
   async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
     this.#checkNotClosed()
-    return this.#leases.begin(claims, leaseMs)
+    return this.#leases.renew('begin', claims, leaseMs)
   }
 
   async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
     this.#checkNotClosed()
-    return this.#leases.extend(claims, leaseMs)
+    return this.#leases.renew('extend', claims, leaseMs)
   }
 
   /**

@@ -21,10 +21,10 @@ import { entryIdOf, rowIdOf } from './row-id.js'
 /** Carries out an operator's decision on an entry, and records it. */
 export function act(
   db: Connection,
+  now: number,
   entryId: EntryId,
   action: OperatorAction,
   decision: Decision,
-  now: number,
 ): ActResult {
   const id = rowIdOf(entryId)
   const entry = id === undefined ? undefined : db.get<OrderedRow>(ACTED_ON, id)

@@ -21,8 +21,8 @@ import { distinctTypes } from './types-in-index.js'
 
 export function claim(
   db: Connection,
-  { eventTypes, limit, leaseMs, interrupted = false, beginBelow = 0 }: ClaimEntries,
   now: number,
+  { eventTypes, limit, leaseMs, interrupted = false, beginBelow = 0 }: ClaimEntries,
 ): Claims & {
   /** Whether the clock has been set back since the time of an entry was set: another process may have set it meanwhile. */
   readonly isSetAhead: boolean
@@ -65,27 +65,23 @@ export function claim(
   }
 }
 
-/** Records that the handlers of these entries begin. Returns the ids of those that are held. */
-export function begin(
+/** Renews leases; `begin` also records that the handlers begin. Returns the ids of those that are held. */
+export function renew(
   db: Connection,
+  now: number,
+  how: 'begin' | 'extend',
   claims: readonly ClaimToken[],
   leaseMs: number,
-  now: number,
 ): Set<EntryId> {
-  return renew(db, BEGIN, claims, now + leaseMs, now)
-}
-
-export function extend(
-  db: Connection,
-  claims: readonly ClaimToken[],
-  leaseMs: number,
-  now: number,
-): Set<EntryId> {
-  return renew(db, EXTEND, claims, now + leaseMs, now)
+  const held = claims.filter(({ id, token }) => {
+    const rowId = rowIdOf(id)
+    return rowId !== undefined && db.run(RENEW[how], now + leaseMs, now, rowId, token).changes === 1
+  })
+  return new Set(held.map(({ id }) => id))
 }
 
 /** Ends claims. Returns the ids of those that were held. */
-export function settle(db: Connection, ends: readonly SettledClaim[], now: number): Set<EntryId> {
+export function settle(db: Connection, now: number, ends: readonly SettledClaim[]): Set<EntryId> {
   const held = ends.filter((each) => settleOne(db, each, now))
   return new Set(held.map(({ claim }) => claim.id))
 }
@@ -196,20 +192,6 @@ function nextOf(db: Connection, { next }: Selection, types: readonly string[]): 
     .reduce((first, each) => (first && (!each || first.due_at <= each.due_at) ? first : each), undefined)
 }
 
-function renew(
-  db: Connection,
-  sql: string,
-  claims: readonly ClaimToken[],
-  leaseEnd: number,
-  now: number,
-): Set<EntryId> {
-  const held = claims.filter(({ id, token }) => {
-    const rowId = rowIdOf(id)
-    return rowId !== undefined && db.run(sql, leaseEnd, now, rowId, token).changes === 1
-  })
-  return new Set(held.map(({ id }) => id))
-}
-
 const CLAIM = `
   UPDATE entries SET
     state = 'running', due_at = ?1, due_set_at = ?2, token = token + 1, attempts = attempts + (attempts < ?4),
@@ -218,18 +200,18 @@ const CLAIM = `
   RETURNING token, attempts, begun_by = token AS begun, replayed, order_key IS NOT NULL AS is_ordered, event_type, idempotency_key,
     signed_at, received_at, source, trace_context, body`
 
-// A repeated call for the same claim counts no further attempt.
-const BEGIN = `
+const RENEW = {
+  // A repeated call for the same claim counts no further attempt.
+  begin: `
   UPDATE entries SET
     due_at = ?1, due_set_at = ?2, attempts = attempts + (begun_by <> token), begun_by = token,
     past_attempts = CASE
       WHEN begun_by <> token AND begun_at IS NOT NULL THEN ${withPastAttempt("'interrupted'")} ELSE past_attempts
     END,
     begun_at = iif(begun_by = token, begun_at, ?2)
-  WHERE id = ?3 AND token = ?4 AND state = 'running'`
-
-const EXTEND =
-  "UPDATE entries SET due_at = ?, due_set_at = ? WHERE id = ? AND token = ? AND state = 'running'"
+  WHERE id = ?3 AND token = ?4 AND state = 'running'`,
+  extend: "UPDATE entries SET due_at = ?, due_set_at = ? WHERE id = ? AND token = ? AND state = 'running'",
+}
 
 const SETTLE = `
   UPDATE entries SET

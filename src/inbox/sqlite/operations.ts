@@ -1,21 +1,13 @@
 import { searchInSteps, countInSteps } from '../search.js'
-import type {
-  Arrival,
-  BeginOnArrival,
-  ClaimEntries,
-  ClaimToken,
-  EngineFilter,
-  SettledClaim,
-} from '../engine.js'
+import type { Arrival, BeginOnArrival, ClaimEntries, EngineFilter } from '../engine.js'
 import { type ActivityRange, ACTIVITY_STATES, ActivityCounts, type ActivityBucket } from '../activity.js'
 import type { EntryId } from '../../callback/callback.js'
 import type { CopiedEntry, CopyMarks } from '../copy.js'
-import type { EntryPage, OperatorAction, PruneEntries } from '../operations.js'
-import type { Decision } from '../operator-action.js'
+import type { EntryPage, PruneEntries } from '../operations.js'
 import type { Retention } from '../retention.js'
 import type { TimesCorrection, UnfinishedEntry } from '../times-correction.js'
 import { act } from './act.js'
-import { begin, claim, extend, requeueUnhandled, setTimesAnew, settle } from './claims.js'
+import { claim, renew, requeueUnhandled, setTimesAnew, settle } from './claims.js'
 import type { Connection } from './connection.js'
 import { mark, marks, readEntries, removeEntries, versions, writeEntries } from './copy.js'
 import { recordTypes } from './handled-types.js'
@@ -50,27 +42,25 @@ export const WRITES = {
     const corrected: TimesCorrection | undefined = correction && setTimesAnew(db, now, correction.at)
     recordTypes(db, types, now)
     if (requeues) requeueUnhandled(db, now)
-    return { claims: claim(db, request, now), corrected }
+    return { claims: claim(db, now, request), corrected }
   },
-  begin: (db: Connection, now: number, claims: readonly ClaimToken[], leaseMs: number) =>
-    begin(db, claims, leaseMs, now),
-  extend: (db: Connection, now: number, claims: readonly ClaimToken[], leaseMs: number) =>
-    extend(db, claims, leaseMs, now),
-  settle: (db: Connection, now: number, ends: readonly SettledClaim[]) => settle(db, ends, now),
-  act: (db: Connection, now: number, id: EntryId, action: OperatorAction, decision: Decision) =>
-    act(db, id, action, decision, now),
-  prune: (db: Connection, now: number, request: PruneEntries, retention: Retention) =>
-    prune(db, request, retention, now),
+  renew,
+  settle,
+  act,
+  prune,
   copyMark: (db: Connection, _now: number, given: CopyMarks) => mark(db, given),
   copyRemove: (db: Connection, _now: number, ids: readonly number[]) => removeEntries(db, ids),
   copyWrite: (db: Connection, _now: number, entries: readonly CopiedEntry[]) => writeEntries(db, entries),
-  rememberProbe: (
-    db: Connection,
-    _now: number,
-    nonce: string,
-    sentAtMs: number,
-    forgetBeforeMs: number,
-  ): boolean => rememberProbe(db, nonce, sentAtMs, forgetBeforeMs),
+  /** Returns false if the nonce is known. It is stored like the signature of an entry that does not exist. */
+  rememberProbe(db: Connection, _now: number, nonce: string, sentAtMs: number, forgetBeforeMs: number) {
+    db.run('DELETE FROM more_signatures WHERE entry_id = 0 AND signed_at < ?', forgetBeforeMs)
+    const { changes } = db.run(
+      'INSERT INTO more_signatures (signature, entry_id, signed_at) VALUES (?, 0, ?) ON CONFLICT DO NOTHING',
+      probeNonceBytes(nonce),
+      sentAtMs,
+    )
+    return changes === 1
+  },
 } as const
 
 export type Writes = typeof WRITES
@@ -85,8 +75,8 @@ export type Read = <Result>(step: (db: Connection) => Result) => Promise<Result>
 
 /** What only reads: in short steps, with writes between them. */
 export const READS = {
-  stats: (read: Read) => stats(read),
-  activity: (read: Read, request: ActivityRange) => activity(request, read),
+  stats,
+  activity,
   list(read: Read, filter: EngineFilter, page: EntryPage) {
     const step = (afterId: EntryId | undefined, limit: number) =>
       read((db) => searchStep(db, filter, { ...page, afterId, limit }))
@@ -110,14 +100,14 @@ export const READS = {
 export type Reads = typeof READS
 
 export type ReadArguments<Name extends keyof Reads> =
-  Parameters<Reads[Name]> extends [Read, ...infer Rest] ? Rest : never
+  Parameters<Reads[Name]> extends [unknown, ...infer Rest] ? Rest : never
 
 type ArgumentsOf<Operation> = Operation extends (db: Connection, now: number, ...rest: infer Rest) => unknown
   ? Rest
   : never
 
 /** Counts by the indexes on the ends of entries, in steps. */
-async function activity(request: ActivityRange, read: ReadStep): Promise<readonly ActivityBucket[]> {
+async function activity(read: ReadStep, request: ActivityRange): Promise<readonly ActivityBucket[]> {
   const counts = new ActivityCounts(request)
   const ranges = ACTIVITY_STATES.flatMap((state) =>
     inParts(counts.ranges.map((range): EndedRange => ({ state, ...range }))),
@@ -128,15 +118,4 @@ async function activity(request: ActivityRange, read: ReadStep): Promise<readonl
     (db) => countLastRange(db, ranges, (state, from, count) => counts.add(state, from, count)),
   )
   return counts.result()
-}
-
-/** Returns false if the nonce is known. It is stored like the signature of an entry that does not exist. */
-function rememberProbe(db: Connection, nonce: string, sentAtMs: number, forgetBeforeMs: number): boolean {
-  db.run('DELETE FROM more_signatures WHERE entry_id = 0 AND signed_at < ?', forgetBeforeMs)
-  const { changes } = db.run(
-    'INSERT INTO more_signatures (signature, entry_id, signed_at) VALUES (?, 0, ?) ON CONFLICT DO NOTHING',
-    probeNonceBytes(nonce),
-    sentAtMs,
-  )
-  return changes === 1
 }

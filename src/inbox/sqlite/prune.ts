@@ -4,7 +4,7 @@ import type { Connection } from './connection.js'
 import type { Reader } from './read-inbox-file.js'
 
 /** Deletes old entries. Returns their number. */
-export function prune(db: Connection, request: PruneEntries, retention: Retention, now: number): number {
+export function prune(db: Connection, now: number, request: PruneEntries, retention: Retention): number {
   const ids = idsToPrune(db, request, retention, now)
   for (const id of ids) {
     db.run(RECORD_DELETED, id)

@@ -140,13 +140,11 @@ class SqliteEngine implements InboxEngine {
   }
 
   async begin(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    const tokens = claims.map(tokenOf)
-    return this.#commits.write<'begin'>(() => ['begin', tokens, leaseMs], claims.length)
+    return this.#renew('begin', claims, leaseMs)
   }
 
   async extend(claims: readonly ClaimToken[], leaseMs: number): Promise<ReadonlySet<EntryId>> {
-    const tokens = claims.map(tokenOf)
-    return this.#commits.write<'extend'>(() => ['extend', tokens, leaseMs], claims.length)
+    return this.#renew('extend', claims, leaseMs)
   }
 
   async settle(ends: readonly SettledClaim[]): Promise<ReadonlySet<EntryId>> {
@@ -212,6 +210,11 @@ class SqliteEngine implements InboxEngine {
   /** Completes the calls that were made before. The file stays open while another opener uses it. */
   close(opener?: InboxOpener): Promise<void> {
     return this.#openers.close(opener, () => this.#commits.close())
+  }
+
+  #renew(how: 'begin' | 'extend', claims: readonly ClaimToken[], leaseMs: number): Promise<Set<EntryId>> {
+    const tokens = claims.map(tokenOf)
+    return this.#commits.write<'renew'>(() => ['renew', how, tokens, leaseMs], claims.length)
   }
 }
 
