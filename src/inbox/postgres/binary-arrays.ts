@@ -3,58 +3,30 @@
  * element to be escaped, and bytes to be written as hexadecimal digits.
  */
 export function textArray(texts: readonly (string | null)[]): Buffer {
-  const lengths = texts.map((text) => (text === null ? NULL_LENGTH : Buffer.byteLength(text)))
-  const bytes = Buffer.allocUnsafe(
-    lengths.reduce((sum, length) => sum + LENGTH_BYTES + Math.max(0, length), HEADER_BYTES),
-  )
-  let at = writeHeader(bytes, OID.text, texts)
-  for (const [index, text] of texts.entries()) {
-    at = bytes.writeInt32BE(lengths[index]!, at)
-    if (text !== null) at += bytes.write(text, at)
-  }
-  return bytes.subarray(0, at)
+  const lengthOf = (text: string) => Buffer.byteLength(text)
+  return arrayOf(OID.text, texts, lengthOf, (bytes, text, at) => bytes.write(text, at))
 }
 
 export function byteaArray(values: readonly Uint8Array[]): Buffer {
-  const room = values.reduce((sum, { length }) => sum + LENGTH_BYTES + length, HEADER_BYTES)
-  const bytes = Buffer.allocUnsafe(room)
-  let at = writeHeader(bytes, OID.bytea, values)
-  for (const value of values) {
-    bytes.writeInt32BE(value.length, at)
-    bytes.set(value, at + LENGTH_BYTES)
-    at += LENGTH_BYTES + value.length
-  }
-  return bytes.subarray(0, at)
+  const lengthOf = ({ length }: Uint8Array) => length
+  return arrayOf(OID.bytea, values, lengthOf, (bytes, value, at) => bytes.set(value, at))
 }
 
 /** Of the 16 bytes at `from` in each `step` bytes. */
 export function uuidArray(values: Buffer, from: number, step: number): Buffer {
-  const count = values.length / step
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES + count * (LENGTH_BYTES + 16))
-  let at = writeHeader(bytes, OID.uuid, Array.from({ length: count }))
-  for (let index = 0; index < count; index++) {
-    bytes.writeInt32BE(16, at)
-    values.copy(bytes, at + LENGTH_BYTES, from + index * step, from + index * step + 16)
-    at += LENGTH_BYTES + 16
-  }
-  return bytes.subarray(0, at)
+  const places = Array.from({ length: values.length / step }, (_, index) => from + index * step)
+  const write = (bytes: Buffer, place: number, at: number) => values.copy(bytes, at, place, place + 16)
+  return arrayOf(OID.uuid, places, () => 16, write)
 }
 
 export function bigintArray(values: readonly (bigint | null)[]): Buffer {
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES + values.length * (LENGTH_BYTES + 8))
-  let at = writeHeader(bytes, OID.int8, values)
-  for (const value of values) {
-    at = bytes.writeInt32BE(value === null ? NULL_LENGTH : 8, at)
-    if (value !== null) at = bytes.writeBigInt64BE(value, at)
-  }
-  return bytes.subarray(0, at)
+  const write = (bytes: Buffer, value: bigint, at: number) => bytes.writeBigInt64BE(value, at)
+  return arrayOf(OID.int8, values, () => 8, write)
 }
 
 export function integerArray(values: readonly number[]): Buffer {
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES + values.length * (LENGTH_BYTES + 4))
-  let at = writeHeader(bytes, OID.int4, values)
-  for (const value of values) at = bytes.writeInt32BE(value, bytes.writeInt32BE(4, at))
-  return bytes.subarray(0, at)
+  const write = (bytes: Buffer, value: number, at: number) => bytes.writeInt32BE(value, at)
+  return arrayOf(OID.int4, values, () => 4, write)
 }
 
 /** Of `pg_type`. These are the same in every database. */
@@ -64,12 +36,26 @@ const HEADER_BYTES = 20
 const LENGTH_BYTES = 4
 const NULL_LENGTH = -1
 
-/** Dimensions, whether there are nulls, type, number of elements, first subscript. Returns where the elements begin. */
-function writeHeader(bytes: Buffer, elementType: number, elements: readonly unknown[]): number {
-  if (elements.length === 0) {
-    // An empty array has no dimensions.
-    return bytes.writeInt32BE(elementType, bytes.writeInt32BE(0, bytes.writeInt32BE(0, 0)))
+function arrayOf<Value>(
+  type: number,
+  values: readonly (Value | null)[],
+  lengthOf: (value: Value) => number,
+  write: (bytes: Buffer, value: Value, at: number) => void,
+): Buffer {
+  const lengths = values.map((value) => (value === null ? NULL_LENGTH : lengthOf(value)))
+  const room = lengths.reduce((sum, length) => sum + LENGTH_BYTES + Math.max(0, length), HEADER_BYTES)
+  const bytes = Buffer.allocUnsafe(room)
+  // Dimensions, whether there are nulls, type, number of elements, first subscript. An empty array has no dimensions.
+  const hasNull = values.includes(null) ? 1 : 0
+  const header = values.length === 0 ? [0, 0, type] : [1, hasNull, type, values.length, 1]
+  let at = 0
+  for (const field of header) at = bytes.writeInt32BE(field, at)
+  for (const [index, value] of values.entries()) {
+    const length = lengths[index]!
+    at = bytes.writeInt32BE(length, at)
+    if (value === null) continue
+    write(bytes, value, at)
+    at += length
   }
-  const fields = [1, elements.includes(null) ? 1 : 0, elementType, elements.length, 1]
-  return fields.reduce((at, field) => bytes.writeInt32BE(field, at), 0)
+  return bytes.subarray(0, at)
 }
