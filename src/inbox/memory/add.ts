@@ -1,5 +1,5 @@
 import type { AddResult, Arrival, BeginOnArrival, QuarantineCause } from '../engine.js'
-import { QUARANTINE_REASON } from '../quarantine-reason.js'
+import { quarantineReason } from '../quarantine-reason.js'
 import { begin as beginEntries, claimEntry } from './claims.js'
 import type { MemoryEntries } from './entries.js'
 
@@ -19,14 +19,6 @@ export function add(
       }
       known!.copies++
       return { result: 'duplicate', id: known!.id }
-    case 'suspicion':
-      return quarantine(entries, arrival, recognition, arrival.suspicion!)
-    case 'conflict':
-      return quarantine(entries, arrival, recognition, QUARANTINE_REASON.conflict(known!.id))
-    case 'replay':
-      return quarantine(entries, arrival, recognition, QUARANTINE_REASON.replay(signed!.id))
-    case 'forgotten':
-      return quarantine(entries, arrival, recognition, QUARANTINE_REASON.forgotten)
     case 'new': {
       const entry = entries.insert(arrival, 'stored')
       entries.known.add(entry)
@@ -35,6 +27,10 @@ export function add(
       const { id, token } = claimEntry(entry, begin.leaseMs, now)
       beginEntries(entries, [{ id, token }], begin.leaseMs, now)
       return { result: 'stored', id, claim: { id, token } }
+    }
+    default: {
+      const reason = quarantineReason(recognition, arrival, { keyOf: known?.id, signatureOf: signed?.id })
+      return quarantine(entries, arrival, recognition, reason)
     }
   }
 }

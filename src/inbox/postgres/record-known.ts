@@ -1,5 +1,5 @@
-import type { AddResult, Arrival, QuarantineCause } from '../engine.js'
-import { QUARANTINE_REASON } from '../quarantine-reason.js'
+import type { AddResult, Arrival } from '../engine.js'
+import { quarantineReason } from '../quarantine-reason.js'
 import { hexOf, identityOf } from '../identity.js'
 import { countCopies, type Copy } from './copies.js'
 import { InboxConflict } from './inbox-error.js'
@@ -60,45 +60,27 @@ function independentDuplicates(recognised: readonly Recognised[]): Map<number, R
 async function recordOne(tx: Transaction, arrival: Arrival, settings: StoringSettings): Promise<AddResult> {
   const [found] = await recogniseArrivals(tx, [arrival])
   const { recognition, knownId, signedId, suspectId } = found!
-  const isKept = recognition !== 'duplicate' && recognition !== 'new' && suspectId !== null
-  if (isKept) {
+  if (recognition === 'duplicate') {
+    await countCopies(tx, [copyOf(found!)])
+    return { result: 'duplicate', id: String(knownId) }
+  }
+  if (recognition === 'new') {
+    // The entry with its key has been deleted since, or that entry is of the same batch and was put in quarantine.
+    const stored = (await insertNew(tx.all, [arrival], settings))?.[0]
+    if (!stored) throw new InboxConflict(NOT_STORED)
+    return stored
+  }
+  if (suspectId !== null) {
     await countCopies(tx, [{ entryId: String(suspectId) }])
     return { result: 'duplicate', id: String(suspectId) }
   }
-  switch (recognition) {
-    case 'duplicate':
-      await countCopies(tx, [copyOf(found!)])
-      return { result: 'duplicate', id: String(knownId) }
-    case 'suspicion':
-      return quarantine(tx, arrival, settings, recognition, arrival.suspicion!)
-    case 'conflict':
-      return quarantine(tx, arrival, settings, recognition, QUARANTINE_REASON.conflict(String(knownId)))
-    case 'replay':
-      return quarantine(tx, arrival, settings, recognition, QUARANTINE_REASON.replay(String(signedId)))
-    case 'forgotten':
-      return quarantine(tx, arrival, settings, recognition, QUARANTINE_REASON.forgotten)
-    case 'new': {
-      // The entry with its key has been deleted since, or that entry is of the same batch and was put in quarantine.
-      const stored = (await insertNew(tx.all, [arrival], settings))?.[0]
-      if (!stored) throw new InboxConflict(NOT_STORED)
-      return stored
-    }
-  }
+  // One entry for each signature. An attacker with one captured delivery must not fill the disk.
+  const reason = quarantineReason(recognition, arrival, { keyOf: knownId, signatureOf: signedId })
+  const quarantined = (await insertNew(tx.all, [arrival], settings, reason))?.[0]
+  if (!quarantined) throw new InboxConflict('a copy was stored')
+  return { result: 'quarantined', id: quarantined.id, why: recognition }
 }
 
 const NOT_STORED =
   'a new callback was not stored. If this lasts, the ids that the sequence entries_id gives are in use: logical replication, for ' +
   'example, does not copy the state of a sequence. Set it to the largest id of entries with setval()'
-
-/** Stores one entry for each signature. An attacker with one captured delivery must not fill the disk. */
-async function quarantine(
-  tx: Transaction,
-  arrival: Arrival,
-  settings: StoringSettings,
-  why: QuarantineCause,
-  reason: string,
-): Promise<AddResult> {
-  const stored = (await insertNew(tx.all, [arrival], settings, reason))?.[0]
-  if (!stored) throw new InboxConflict('a copy was stored')
-  return { result: 'quarantined', id: stored.id, why }
-}

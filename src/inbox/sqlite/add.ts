@@ -1,6 +1,6 @@
 import { recognise } from '../../callback/recognition.js'
 import type { AddResult, QuarantineCause } from '../engine.js'
-import { QUARANTINE_REASON } from '../quarantine-reason.js'
+import { quarantineReason } from '../quarantine-reason.js'
 import type { StoredState } from '../states.js'
 import type { Connection } from './connection.js'
 import type { SqliteValue } from './driver.js'
@@ -68,22 +68,11 @@ function addKnownOrSuspect(
     isSuspect: suspicion !== undefined,
     isForgotten: isForgotten(db, signedAt),
   })
-  const quarantine = (why: QuarantineCause, reason: string) =>
-    addToQuarantine(db, arrival, identity, { now, why, reason })
-  switch (recognition) {
-    case 'duplicate':
-      return countDuplicate(db, known!.id, signed ? undefined : { signature, signedAt }, now)
-    case 'suspicion':
-      return quarantine(recognition, suspicion!)
-    case 'conflict':
-      return quarantine(recognition, QUARANTINE_REASON.conflict(entryIdOf(known!.id)))
-    case 'replay':
-      return quarantine(recognition, QUARANTINE_REASON.replay(entryIdOf(signed!.id)))
-    case 'forgotten':
-      return quarantine(recognition, QUARANTINE_REASON.forgotten)
-    case 'new':
-      throw new Error('a new callback was not stored')
-  }
+  if (recognition === 'duplicate')
+    return countDuplicate(db, known!.id, signed ? undefined : { signature, signedAt }, now)
+  if (recognition === 'new') throw new Error('a new callback was not stored')
+  const reason = quarantineReason(recognition, arrival, { keyOf: known?.id, signatureOf: signed?.id })
+  return addToQuarantine(db, arrival, identity, { now, why: recognition, reason })
 }
 
 /** `newSignature`: of a repeat that was signed anew. */
