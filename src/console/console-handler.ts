@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { SYSTEM } from '../base/environment.js'
 import type { Access } from './access.js'
 import { assetAnswer, seeOther, send, type Answer } from './answer.js'
 import { createAssets } from './assets/assets.js'
 import { consoleRequest, MAX_URL_LENGTH, type ConsoleRequest } from './console-request.js'
 import { readForm } from './form.js'
 import { formToken, isFormToken, TOKEN_FIELD } from './form-token.js'
+import { InboxReading } from './inbox-reading.js'
 import { messagePage } from './pages/message.js'
 import type { ConsoleParts, Visit } from './page.js'
 import { PAGES } from './pages/pages.js'
@@ -12,7 +14,7 @@ import { Renderer } from './renderer.js'
 import { isSameOrigin, OTHER_ORIGIN } from './same-origin.js'
 import { securityHeaders } from './security-headers.js'
 
-type HandlerParts = Omit<ConsoleParts, 'renderer'>
+type HandlerParts = Omit<ConsoleParts, 'renderer' | 'reading'>
 
 type ConsoleHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
@@ -23,7 +25,8 @@ export function consoleHandler(
 ): ConsoleHandler {
   const { logger } = shared
   const assets = createAssets()
-  const parts: ConsoleParts = { ...shared, renderer: new Renderer(assets.paths) }
+  const reading = new InboxReading(shared.inbox, SYSTEM.monotonic)
+  const parts: ConsoleParts = { ...shared, reading, renderer: new Renderer(assets.paths) }
   const access = accessWith(parts.renderer)
   const setSecurityHeaders = securityHeaders()
 

@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http'
+import { SYSTEM } from '../base/environment.js'
 import type { Middleware } from '../http/middleware.js'
 import { applicationAccess } from './access.js'
 import { consoleHandler } from './console-handler.js'
 import { parseConsoleOptions, type ConsoleOptions } from './console-options.js'
-import { monotonic } from './monotonic.js'
 import { ProcessActivity } from './process-activity.js'
-import { InboxReading } from './inbox-reading.js'
 
 /** Middleware that answers every request that reaches it. */
 export interface WebConsole extends Middleware {
@@ -28,9 +27,8 @@ export function createConsole<Request extends IncomingMessage = IncomingMessage>
   options: ConsoleOptions<Request>,
 ): WebConsole {
   const { inbox, events, operator, clock, logger, ...view } = parseConsoleOptions(options)
-  const activity = events && new ProcessActivity(events, clock, monotonic)
-  const reading = new InboxReading(inbox, monotonic)
-  const handle = consoleHandler({ inbox, reading, activity, clock, logger, ...view }, () =>
+  const activity = events && new ProcessActivity(events, clock, SYSTEM.monotonic)
+  const handle = consoleHandler({ inbox, activity, clock, logger, ...view }, () =>
     applicationAccess(operator),
   )
   const middleware: Middleware = function countersignConsole(request, response) {

@@ -1,15 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { INBOX } from '../../inbox/inbox.js'
+import { SYSTEM } from '../../base/environment.js'
 import { isKnownHost } from '../../base/known-hosts.js'
 import { invalidOption } from '../../base/option-checks.js'
 import type { Logger } from '../../logging/logger.js'
 import { applicationAccess } from '../access.js'
 import { html, send } from '../answer.js'
 import { consoleHandler } from '../console-handler.js'
-import { monotonic } from '../monotonic.js'
 import { nobodyNamed, type ConsoleProcess } from '../console-options.js'
 import { ProcessActivity } from '../process-activity.js'
-import { InboxReading } from '../inbox-reading.js'
 import { securityHeaders } from '../security-headers.js'
 import { KnownBrowsers } from './known-browsers.js'
 import { Sessions } from './sessions.js'
@@ -34,10 +33,10 @@ export function createStandaloneConsole(
     const cure = 'configure an inbox, or leave the console out'
     throw invalidOption(owner, place, undefined, cure, 'set without an inbox that it could show')
   }
+  const { monotonic } = SYSTEM
   const activity = new ProcessActivity(events, Date.now, monotonic)
-  const reading = new InboxReading(inbox, monotonic)
   const handle = consoleHandler(
-    { inbox, reading, activity, bodies, reasonRequired, clock: Date.now, logger },
+    { inbox, activity, bodies, reasonRequired, clock: Date.now, logger },
     (renderer) => {
       if (users.count === 0) return applicationAccess(nobodyNamed)
       return signedInAccess({
