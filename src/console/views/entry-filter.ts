@@ -1,6 +1,5 @@
 import { fromPrintable, printable } from '../../base/printable.js'
 import type { EntryFilter } from '../../inbox/operations.js'
-import { NO_ENTRIES } from '../../inbox/states.js'
 import type { InboxState } from '../../inbox/states.js'
 
 /** The states in the order in which the pages show them: first those that need a decision. */
@@ -45,15 +44,16 @@ export interface ListQuery {
 }
 
 export function listQuery(query: URLSearchParams): ListQuery {
-  const states = STATE_ORDER.filter((state) => query.getAll('state').includes(state))
-  const unknown = query.getAll('state').find((state) => !Object.hasOwn(NO_ENTRIES, state))
+  const given = query.getAll('state')
+  const states = STATE_ORDER.filter((state) => given.includes(state))
+  const hasUnknown = new Set(given).size > states.length
   // The form has control characters as escapes, and sends them back.
   const text = (name: string): string | undefined => fromPrintable(query.get(name)?.trim() ?? '') || undefined
   const after = timeIn(text('after'))
   const before = timeIn(text('before'))
   const tooLong = FILTER_FIELDS.find(({ name, maxLength }) => (text(name)?.length ?? 0) > maxLength)
   const problem =
-    (unknown !== undefined && 'One of the states does not exist.') ||
+    (hasUnknown && 'One of the states does not exist.') ||
     (tooLong && `“${tooLong.label}” has more than ${tooLong.maxLength} characters.`) ||
     (Number.isNaN(after ?? 0) && '“Received from” is not a time such as 2026-11-03T09:14.') ||
     (Number.isNaN(before ?? 0) && '“Received before” is not a time such as 2026-11-03T09:14.') ||
@@ -100,8 +100,6 @@ export function hrefWith(
   parts: ListQuery['parts'],
   more: readonly [string, string][] = [],
 ): string {
-  const query = new URLSearchParams(
-    [...parts, ...more].map(([name, value]): [string, string] => [name, value]),
-  ).toString()
+  const query = new URLSearchParams([...parts, ...more] as [string, string][]).toString()
   return query === '' ? page : `${page}?${query}`
 }
