@@ -24,7 +24,7 @@ export type ReceiverParts = ReturnType<typeof createParts>
 
 /** Creates the parts of a receiver and connects them. */
 export function createParts(settings: ReceiverSettings) {
-  const { limits, logger, checked, stopTimeoutMs } = settings
+  const { limits, logger, checked, stopTimeoutMs, environment } = settings
   const { clock } = settings.authentication
   const listenerErrors = new ListenerErrors(logger)
   const events = new EventChannel((error, event) => listenerErrors.write(error, event))
@@ -44,15 +44,14 @@ export function createParts(settings: ReceiverSettings) {
   const stopping = new AbortController()
   // Each callback whose body is arriving listens to it.
   setMaxListeners(Infinity, stopping.signal)
-  const authenticate = createAuthenticator(settings.authentication)
-  const pipeline = new Pipeline(
-    authenticate,
+  const pipeline = new Pipeline({
+    authenticate: createAuthenticator(settings.authentication),
     acceptance,
-    stopping.signal,
+    stopping: stopping.signal,
     events,
     inFlight,
-    settings.environment,
-  )
+    environment,
+  })
   const processCallback = callbackProcessor({
     limits,
     stopping: stopping.signal,
