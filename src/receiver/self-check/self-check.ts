@@ -1,6 +1,5 @@
 import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
-import { parseUrl } from '../../base/parse-url.js'
 import type { PreparedSubscription } from '../../callback/prepared-subscription.js'
 import { loggedSubscription } from '../../callback/subscriptions.js'
 import type { Logger } from '../../logging/logger.js'
@@ -98,7 +97,7 @@ function warnOfUrls(
   logger: Logger,
 ): void {
   const urls = subscriptions.map((subscription) => {
-    const { protocol = '', hostname = '' } = parseUrl(subscription.callbackUrl) ?? {}
+    const { protocol, hostname } = new URL(subscription.callbackUrl)
     return { subscription: loggedSubscription(subscription), protocol, isPrivate: isPrivateHost(hostname) }
   })
   // During development all hosts are private: the sender is a simulator.
