@@ -5,7 +5,7 @@ import type { Environment } from '../base/environment.js'
 import { deadline, withTimeout } from '../base/timeout.js'
 import type { PostgresTransaction } from '../inbox/postgres/guarded-transaction.js'
 import type { Logger } from '../logging/logger.js'
-import { Context, TransactionContext, type Stop } from './handler-context.js'
+import { Context, type Stop } from './handler-context.js'
 import type { Handlers, RegisteredHandler } from './handlers.js'
 import { saysKeyReused } from './key-reused.js'
 import { applySchema, PayloadInvalidError } from './payload-schema.js'
@@ -105,12 +105,11 @@ export class Dispatcher {
     if (mayBeLate && (stop.signal.aborted || hasLeaseEnded?.()))
       return { result: { code: 'ERR_CLAIM_LOST', error: stop.signal.reason }, settled: RETURNED }
     const start = (registered: RegisteredHandler): Dispatch => {
-      const context = registered.isTransactional
-        ? new TransactionContext(event, attempt, logger, stop, transaction!, entryId)
-        : new Context(event, attempt, logger, stop, {
-            entryId,
-            lacksSharedStore: handlers.lackSharedStore,
-          })
+      const context = new Context(event, attempt, logger, stop, {
+        entryId,
+        lacksSharedStore: handlers.lackSharedStore,
+        transaction: registered.isTransactional ? transaction : undefined,
+      })
       return run(registered, event, context, { claimedAt, environment })
     }
     const registered = handlers.for(event.type)
