@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { isRecord } from '../base/option-checks.js'
 import type { CallbackPayload } from './callback.js'
 
 /**
@@ -11,8 +12,7 @@ export function parsePayload(bytes: Buffer): CallbackPayload | undefined {
   const text = bytes.toString('utf8')
   try {
     const value: unknown = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject ? (value as CallbackPayload) : undefined
+    return isRecord(value) ? (value as CallbackPayload) : undefined
   } catch {
     return undefined
   }
