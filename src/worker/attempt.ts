@@ -14,10 +14,8 @@ import type { WorkerParts } from './worker-parts.js'
 /** Why an attempt ended without success, when no handler was called: a row of the table of outcomes. */
 type NotCalled = 'ERR_BODY_NOT_JSON' | 'ERR_CLAIM_LOST' | 'ERR_INBOX_UNAVAILABLE'
 
-interface AttemptFailure {
+interface AttemptFailure extends Omit<Failure, 'code'> {
   readonly code: Failure['code'] | NotCalled
-  readonly error: unknown
-  readonly retryAfterMs?: number | undefined
 }
 
 export interface AttemptEnd {

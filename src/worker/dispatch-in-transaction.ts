@@ -6,12 +6,10 @@ import type { ClaimToken, InboxEngine } from '../inbox/engine.js'
 import type { PostgresTransaction } from '../inbox/postgres/guarded-transaction.js'
 
 /** `lost`: somebody else has the entry, and everything was rolled back. */
-type TransactionResult = 'committed' | 'lost' | TransactionFailure
+type TransactionResult = 'committed' | 'lost' | Failure | NotBegun
 
-interface TransactionFailure {
-  readonly code: Failure['code'] | 'ERR_INBOX_UNAVAILABLE'
-  readonly error: unknown
-  readonly retryAfterMs?: number | undefined
+interface NotBegun extends Omit<Failure, 'code'> {
+  readonly code: 'ERR_INBOX_UNAVAILABLE'
 }
 
 export interface TransactionalDispatch {

@@ -1,13 +1,10 @@
 import { AsyncResource } from 'node:async_hooks'
-import type { Environment } from '../base/environment.js'
 import type { CallbackPayload, StoredCallback } from '../callback/callback.js'
 import { copyOfCallback } from '../callback/copy-of-callback.js'
 import type { Arrival, BeginOnArrival, ClaimedEntry, ClaimToken } from '../inbox/engine.js'
+import type { WorkerParts } from './worker-parts.js'
 
-interface LentSlotsParts {
-  readonly leaseMs: number
-  readonly environment: Environment
-}
+type LentSlotsParts = Pick<WorkerParts, 'leaseMs' | 'environment'>
 
 /** A slot of a worker that is kept free for an arrival while that is stored. */
 export interface Slot {

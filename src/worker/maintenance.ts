@@ -1,16 +1,10 @@
-import { every, type Environment } from '../base/environment.js'
+import { every } from '../base/environment.js'
 import { nextTick } from '../base/next-tick.js'
 import { withTimeout } from '../base/timeout.js'
-import type { Logger } from '../logging/logger.js'
-import type { InboxEngine } from '../inbox/engine.js'
 import { PRUNABLE } from '../inbox/states.js'
+import type { WorkerParts } from './worker-parts.js'
 
-interface MaintenanceParts {
-  readonly inbox: InboxEngine
-  readonly leaseMs: number
-  readonly logger: Logger
-  readonly environment: Environment
-}
+type MaintenanceParts = Pick<WorkerParts, 'inbox' | 'leaseMs' | 'logger' | 'environment'>
 
 const EVERY_MS = 60_000
 const PRUNE_STEP = 200
