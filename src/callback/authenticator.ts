@@ -1,12 +1,12 @@
-import { environmentOf, type Environment } from '../base/environment.js'
-import { authenticate, type Authentication, type Tolerance } from './authenticate.js'
+import { environmentOf } from '../base/environment.js'
+import { authenticate, type Authentication } from './authenticate.js'
 import { onlyValue, type ReadRequest } from './callback.js'
 import { isPending, type MaybePending } from '../base/pending.js'
 import { withTimeout } from '../base/timeout.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 import type { Logger } from '../logging/logger.js'
 import { clockOption, durationOption } from '../base/option-checks.js'
-import { subscriptionLookup, type SubscriptionLookup, type Subscriptions } from './subscriptions.js'
+import { subscriptionLookup, type Subscriptions } from './subscriptions.js'
 import { toleranceOptions } from './tolerance.js'
 
 export interface AuthenticatorOptions {
@@ -40,12 +40,7 @@ export const AUTHENTICATOR_OPTIONS = [
 ] as const satisfies readonly (keyof AuthenticatorOptions)[]
 
 /** `AuthenticatorOptions`, checked and with defaults. */
-export interface AuthenticatorSettings extends Tolerance {
-  readonly subscriptions: SubscriptionLookup
-  readonly dependencyTimeoutMs: number
-  readonly clock: () => number
-  readonly environment: Environment
-}
+export type AuthenticatorSettings = Readonly<ReturnType<typeof parseAuthenticatorOptions>>
 
 /**
  * Logs a warning for subscriptions that are probably wrong, and adds their secrets to `secrets`.
@@ -56,7 +51,7 @@ export function parseAuthenticatorOptions(
   options: AuthenticatorOptions,
   logger: Logger,
   secrets: KnownSecrets,
-): AuthenticatorSettings {
+) {
   const environment = environmentOf(options)
   return {
     ...toleranceOptions(owner, options),

@@ -1,7 +1,6 @@
-import { environmentOf, type Environment } from '../base/environment.js'
+import { environmentOf } from '../base/environment.js'
 import { durationOption, invalidOption } from '../base/option-checks.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
-import type { Logger } from '../logging/logger.js'
 import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import { longestTimeoutMs, type EventMap } from './handlers.js'
 import type { StandardSchema } from './standard-schema.js'
@@ -34,22 +33,12 @@ export const HANDLING_OPTIONS = [
   'logger',
 ] as const satisfies readonly (keyof HandlingOptions)[]
 
-/** `HandlingOptions`, checked and with defaults. */
-export interface HandlingSettings {
-  readonly handlerTimeoutMs: number
-  readonly leaseMs: number
-  readonly stopTimeoutMs: number
-  readonly schemas: ReadonlyMap<string, StandardSchema>
-  readonly logger: Logger
-  readonly environment: Environment
-}
-
-/** @throws CountersignError ERR_OPTION_INVALID */
+/** The options, checked and with defaults. @throws CountersignError ERR_OPTION_INVALID */
 export function parseHandlingOptions<Events extends object>(
   owner: string,
   options: HandlingOptions<Events>,
   secrets: KnownSecrets,
-): HandlingSettings {
+) {
   const leaseMs = durationOption(owner, 'leaseMs', options.leaseMs, 60_000)
   const handlerTimeoutMs = durationOption(owner, 'handlerTimeoutMs', options.handlerTimeoutMs, 10_000)
   if (handlerTimeoutMs > longestTimeoutMs(leaseMs)) {

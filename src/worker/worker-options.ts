@@ -1,14 +1,8 @@
-import type { Backoff } from '../base/backoff.js'
 import type { HasAll } from '../base/has-all.js'
 import { checkKnownOptions, clockOption, durationOption, integerOption } from '../base/option-checks.js'
 import { dependencyTimeoutOption } from '../callback/authenticator.js'
 import type { EventMap } from '../handlers/handlers.js'
-import {
-  HANDLING_OPTIONS,
-  parseHandlingOptions,
-  type HandlingOptions,
-  type HandlingSettings,
-} from '../handlers/handling-options.js'
+import { HANDLING_OPTIONS, parseHandlingOptions, type HandlingOptions } from '../handlers/handling-options.js'
 import { inboxOption, type Inbox } from '../inbox/inbox.js'
 import type { KnownSecrets } from '../logging/known-secrets.js'
 
@@ -62,14 +56,10 @@ export const WORKER_OPTIONS = [
 void (true satisfies HasAll<keyof WorkerOptions, typeof WORKER_OPTIONS>)
 
 /** `EmptyingOptions`, checked and with defaults. */
-export interface EmptyingSettings extends Backoff {
-  readonly concurrency: number
-  readonly maxAttempts: number
-  readonly pollMs: number
-}
+export type EmptyingSettings = Readonly<ReturnType<typeof parseEmptyingOptions>>
 
 /** @throws CountersignError ERR_OPTION_INVALID */
-export function parseEmptyingOptions(owner: string, options: EmptyingOptions): EmptyingSettings {
+export function parseEmptyingOptions(owner: string, options: EmptyingOptions) {
   const { concurrency, maxAttempts } = options
   return {
     concurrency: integerOption(owner, 'concurrency', concurrency, { fallback: 10, min: 1, max: 10_000 }),
@@ -81,17 +71,13 @@ export function parseEmptyingOptions(owner: string, options: EmptyingOptions): E
 }
 
 /** `WorkerOptions`, checked and with defaults. */
-export interface WorkerSettings extends HandlingSettings, EmptyingSettings {
-  readonly inbox: Inbox
-  readonly dependencyTimeoutMs: number
-  readonly clock: () => number
-}
+export type WorkerSettings = Readonly<ReturnType<typeof parseWorkerOptions>>
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
 export function parseWorkerOptions<Events extends object>(
   options: WorkerOptions<Events>,
   secrets: KnownSecrets,
-): WorkerSettings {
+) {
   const owner = 'createWorker'
   checkKnownOptions(owner, options, WORKER_OPTIONS)
   const handling = parseHandlingOptions(owner, options, secrets)
