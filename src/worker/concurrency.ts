@@ -1,12 +1,7 @@
-import type { Handlers } from '../handlers/handlers.js'
-import type { InboxEngine } from '../inbox/engine.js'
 import type { Logger } from '../logging/logger.js'
+import type { WorkerParts } from './worker-parts.js'
 
-interface ConcurrencyParts {
-  readonly concurrency: number
-  readonly handlers: Pick<Handlers, 'haveTransactional'>
-  readonly inbox: InboxEngine
-}
+type ConcurrencyParts = Pick<WorkerParts, 'concurrency' | 'handlers' | 'inbox'>
 
 /** How many entries are handled at a time: with a transactional handler not more than the inbox has transactions for. */
 export function usableConcurrency({ concurrency, handlers, inbox }: ConcurrencyParts): number {
