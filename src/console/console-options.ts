@@ -11,7 +11,6 @@ import {
 import type { ReceiverEvents } from '../events/event-channel.js'
 import type { InboxOperations } from '../inbox/operations.js'
 import { INBOX, isInbox } from '../inbox/inbox.js'
-import type { Logger } from '../logging/logger.js'
 import { loggerOption, type LoggerOption } from '../logging/logger-option.js'
 import type { Operator } from './operator.js'
 import type { BodyAccess } from './page.js'
@@ -63,15 +62,6 @@ const CONSOLE_OPTIONS = [
 ] as const satisfies readonly (keyof ConsoleOptions)[]
 void (true satisfies HasAll<keyof ConsoleOptions, typeof CONSOLE_OPTIONS>)
 
-/** `ConsoleOptions`, checked and with defaults. */
-interface ConsoleSettings extends ConsoleViewSettings {
-  readonly inbox: InboxOperations
-  readonly events: ReceiverEvents | undefined
-  readonly operator: (request: IncomingMessage) => unknown
-  readonly clock: () => number
-  readonly logger: Logger
-}
-
 export interface ConsoleViewSettings {
   readonly bodies: BodyAccess
   readonly reasonRequired: boolean
@@ -80,18 +70,14 @@ export interface ConsoleViewSettings {
 const OWNER = 'createConsole'
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
-export function parseConsoleOptions<Request extends IncomingMessage>(
-  options: ConsoleOptions<Request>,
-): ConsoleSettings {
+export function parseConsoleOptions<Request extends IncomingMessage>(options: ConsoleOptions<Request>) {
   checkKnownOptions(OWNER, options, CONSOLE_OPTIONS)
   return {
     ...inspected(options),
     ...parseConsoleViewOptions(OWNER, options),
-    operator: functionOption(
-      OWNER,
-      'operator',
-      options.operator ?? nobodyNamed,
-    ) as ConsoleSettings['operator'],
+    operator: functionOption(OWNER, 'operator', options.operator ?? nobodyNamed) as (
+      request: IncomingMessage,
+    ) => unknown,
     clock: clockOption(OWNER, options.clock, Date.now),
     logger: loggerOption(OWNER, options.logger),
   }
@@ -117,10 +103,7 @@ export function nobodyNamed(): Operator {
   return { name: 'not named', role: 'view' }
 }
 
-function inspected({
-  receiver,
-  inbox,
-}: Pick<ConsoleOptions, 'receiver' | 'inbox'>): Pick<ConsoleSettings, 'inbox' | 'events'> {
+function inspected({ receiver, inbox }: Pick<ConsoleOptions, 'receiver' | 'inbox'>) {
   if (receiver !== undefined && inbox !== undefined)
     throw invalidOption(OWNER, 'inbox', inbox, 'the receiver has an inbox: give one of both')
   if (receiver !== undefined) {

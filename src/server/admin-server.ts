@@ -7,7 +7,6 @@ import type { StandaloneConsole } from '../console/sign-in/standalone-console.js
 import {
   parseStandaloneConsole,
   type StandaloneConsoleOptions,
-  type StandaloneConsoleSettings,
 } from '../console/sign-in/standalone-console-options.js'
 import { bearerTokenCheck, bearerTokenProblem } from './bearer-token.js'
 import { healthChecks, pathOf } from './health-checks.js'
@@ -29,13 +28,8 @@ export interface AdminServerOptions {
   readonly console?: StandaloneConsoleOptions | undefined
 }
 
-export interface AdminSettings {
-  readonly host: string
-  readonly port: number
-  readonly metricsToken: string | undefined
-  readonly hosts: readonly string[]
-  readonly console: StandaloneConsoleSettings | undefined
-}
+/** `AdminServerOptions`, checked and with defaults. */
+export type AdminSettings = Readonly<ReturnType<typeof parseAdminOptions>>
 
 /** What `/metrics` answers. */
 interface Exposition {
@@ -47,7 +41,7 @@ const ADMIN = { option: 'admin', part: 'admin' }
 const CONSOLE = { option: 'admin', part: 'admin: console' }
 
 /** @throws CountersignError ERR_OPTION_INVALID, ERR_OPTION_UNKNOWN */
-export function parseAdminOptions(owner: string, options: AdminServerOptions): AdminSettings {
+export function parseAdminOptions(owner: string, options: AdminServerOptions) {
   checkKnownOptions(owner, options, ['host', 'port', 'metricsToken', 'hosts', 'console'], ADMIN)
   const { port, metricsToken, hosts = [], console } = options
   const host = hostOption(owner, partOf(ADMIN, 'host'), options.host)
