@@ -7,7 +7,7 @@ import { addEnvFileOption, CONFIG_OPTION } from '../environment.js'
 import { UsageError, type DefineCommand, type Io } from '../io.js'
 import { addLogOptions, createLog } from '../log.js'
 import { positiveNumber, someText, wholeNumber } from '../option-values.js'
-import { withOriginOfPromise } from '../config/option-origin.js'
+import { withOrigin } from '../config/option-origin.js'
 import { standaloneReceiver } from '../config/standalone-receiver.js'
 import { runUntilSignal, urlOf, type Prepared } from '../run-until-signal.js'
 
@@ -92,7 +92,7 @@ async function prepare(flags: ServeFlags, io: Io): Promise<Prepared> {
   const { shutdownDelayMs } = server
   const { receiver, parsed, store } = await standaloneReceiver(settings, log)
   const isReady = () => receiver.ready && (store?.isReady ?? true)
-  const admin = await withOriginOfPromise(settings.origin, () =>
+  const admin = await withOrigin(settings.origin, () =>
     createAdmin('serve', settings.admin, receiver, log, isReady),
   )
   settings.openTelemetry?.observe(receiver)

@@ -2,7 +2,7 @@ import { parseHealthServerOptions, startHealthServer } from '../../server/health
 import type { ServeFlags } from '../config/config-values.js'
 import { refuseAddressOfAdmin } from '../config/admin-setting.js'
 import { loadWorkSettings } from '../config/settings.js'
-import { withOrigin, withOriginOfPromise } from '../config/option-origin.js'
+import { withOrigin } from '../config/option-origin.js'
 import { standaloneWorker } from '../config/standalone-worker.js'
 import { createAdmin } from '../admin.js'
 import { addEnvFileOption, CONFIG_OPTION } from '../environment.js'
@@ -69,12 +69,10 @@ export const defineWork: DefineCommand = (command, io) => {
 async function prepare(flags: ServeFlags, io: Io): Promise<Prepared> {
   const settings = await loadWorkSettings(flags, io)
   const log = await createLog(settings.log)
-  const { host, port } = withOrigin(settings.origin, () => parseHealthServerOptions(settings.health))
+  const { host, port } = await withOrigin(settings.origin, () => parseHealthServerOptions(settings.health))
   refuseAddressOfAdmin(settings.admin, 'healthPort', { host, port }, settings.origin)
   const { worker, parsed } = await standaloneWorker(settings, log)
-  const admin = await withOriginOfPromise(settings.origin, () =>
-    createAdmin('work', settings.admin, worker, log),
-  )
+  const admin = await withOrigin(settings.origin, () => createAdmin('work', settings.admin, worker, log))
   settings.openTelemetry?.observe(worker)
   return {
     log,

@@ -15,7 +15,7 @@ import { createAdmin } from '../admin.js'
 import { warnOfOpenMetrics } from './admin-setting.js'
 import { checkAddress } from './check-address.js'
 import type { InboxEntries } from '../inboxes/configured-inbox.js'
-import { withOriginOfPromise } from './option-origin.js'
+import { withOrigin } from './option-origin.js'
 import type { ConfiguredStore } from './redis-store.js'
 import type { Settings } from './settings.js'
 import { standaloneReceiver } from './standalone-receiver.js'
@@ -111,7 +111,7 @@ export async function summarize(settings: Settings, strict: boolean): Promise<Su
   if (admin) {
     warnOfOpenMetrics(admin, log)
     const create = () => createAdmin('serve', admin, receiver, log)
-    const created = await attempt(() => withOriginOfPromise(settings.origin, create))
+    const created = await attempt(() => withOrigin(settings.origin, create))
     created?.close()
     await attempt(() => checkAddress(admin.host, admin.port, log))
   }

@@ -75,7 +75,7 @@ export async function loadSettings(flags: ServeFlags, io: Io): Promise<Settings>
   const redis = await redisSetting(values.store, file, io.env)
   const settings = await commonSettings({ ...loaded, values: { ...values, subscriptions } }, flags, io)
   const worker = hasWorker(loaded, settings.inbox)
-  const server = withOrigin(settings.origin, () => parseServerOptions(pick(values, SERVER_OPTIONS)))
+  const server = await withOrigin(settings.origin, () => parseServerOptions(pick(values, SERVER_OPTIONS)))
   refuseAddressOfAdmin(settings.admin, 'port', server, settings.origin)
   return {
     ...settings,

@@ -34,11 +34,11 @@ export async function standaloneReceiver(settings: Settings, logger: Logger): Pr
   // Loaded only if it is used, because loading takes most of the start-up time.
   const { redisStore } = redis ? await import('./redis-store.js') : {}
   const makeInbox = await inbox?.load()
-  const store = withOrigin(settings.origin, () => {
+  const store = await withOrigin(settings.origin, () => {
     const limitMs = dependencyTimeoutOption('createReceiver', options.dependencyTimeoutMs)
     return redis && redisStore?.(redis, logger, limitMs)
   })
-  const parsed = withOrigin(settings.origin, () => {
+  const parsed = await withOrigin(settings.origin, () => {
     const made = makeInbox?.(options.clock, logger)
     return parseReceiverOptions({ ...options, store: store ?? options.store, inbox: made, logger }, secrets)
   })

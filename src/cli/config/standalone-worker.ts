@@ -27,7 +27,7 @@ export async function standaloneWorker(settings: WorkSettings, logger: Logger): 
     throw new CountersignError('ERR_CONFIG_INVALID', message)
   }
   const makeInbox = await settings.inbox.load()
-  const parsed = withOrigin(origin, () => {
+  const parsed = await withOrigin(origin, () => {
     const inbox = makeInbox(options.clock, logger)
     checkRetention(file.name, 'inbox', inbox.retentionMs, toleranceOptions(file.name, settings.tolerance))
     return parseWorkerOptions({ ...options, inbox, logger }, secrets)

@@ -48,7 +48,7 @@ export async function findInbox(
   const asksConfig = (named === undefined || asksRetention) && hasConfig({ config }, io)
   const configured = asksConfig ? await loadValues({ config }, io) : undefined
   const setting = configured && inboxSetting(configured, io.env)
-  const retention = configured && neededRetention(configured, setting?.retention)
+  const retention = configured && (await neededRetention(configured, setting?.retention))
   if (named !== undefined || !configured) {
     const where = inbox === undefined ? 'COUNTERSIGN_INBOX' : '--inbox'
     const found = namedInbox(named ?? DEFAULT_FILE, where, io.cwd())
@@ -63,11 +63,11 @@ export async function findInbox(
  * The shortest retention of the receiver. It is at least as long as callbacks are accepted, because their repeats
  * must be recognised.
  */
-function neededRetention(
+async function neededRetention(
   { file, values, origin }: ConfigValues,
   retention: RetentionOptions = {},
-): Retention {
-  const { toleranceMs, futureToleranceMs } = withOrigin(origin, () =>
+): Promise<Retention> {
+  const { toleranceMs, futureToleranceMs } = await withOrigin(origin, () =>
     toleranceOptions(file.name, values as Partial<Tolerance>),
   )
   const { retentionMs, discardedRetentionMs } = retentionOptions(`${file.name}: inbox`, retention)

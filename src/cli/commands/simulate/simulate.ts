@@ -5,7 +5,7 @@ import type { RetryPolicy } from '../../../simulator/delivery.js'
 import type { FaultName } from '../../../simulator/fault.js'
 import { startServiceSimulator, type ServiceSimulator } from '../../../simulator/service-simulator.js'
 import type { ServiceSubscription } from '../../../simulator/subscription-book.js'
-import { withOriginOfPromise, type OptionOrigin } from '../../config/option-origin.js'
+import { withOrigin, type OptionOrigin } from '../../config/option-origin.js'
 import { loadEnvFile, variable } from '../../environment.js'
 import { EXIT, UsageError, type ExitCode, type Io } from '../../io.js'
 import { readSecret, type SecretFlags } from '../../secret-option.js'
@@ -45,7 +45,7 @@ export async function simulate(flags: SimulateFlags, io: Io): Promise<ExitCode> 
   // Read before the server listens, so that missing input is reported first.
   const secret = flags.callbackUrl === undefined ? undefined : await readSecret(flags, io)
   const { clientSecret: ours, place } = await clientSecret(flags, io)
-  const simulator = await withOriginOfPromise(originOf(flags), () =>
+  const simulator = await withOrigin(originOf(flags), () =>
     startServiceSimulator({
       port: flags.port,
       clientId: flags.clientId ?? variable(io, 'COUNTERSIGN_CLIENT_ID'),
