@@ -27,20 +27,16 @@ interface StandaloneReceiver {
  * @throws CountersignError, with a message that names the flag, the variable or the file
  */
 export async function standaloneReceiver(settings: Settings, logger: Logger): Promise<StandaloneReceiver> {
-  const { receiver: options, inbox } = settings
+  const { receiver: options, redis } = settings
   const secrets = new KnownSecrets()
   secrets.add([{ secret: settings.log.secrets }])
-  const { redis } = settings
-  // Loaded only if it is used, because loading takes most of the start-up time.
-  const { redisStore } = redis ? await import('./redis-store.js') : {}
-  const makeInbox = await inbox?.load()
-  const store = await withOrigin(settings.origin, () => {
+  const { parsed, store } = await withOrigin(settings.origin, async () => {
     const limitMs = dependencyTimeoutOption('createReceiver', options.dependencyTimeoutMs)
-    return redis && redisStore?.(redis, logger, limitMs)
-  })
-  const parsed = await withOrigin(settings.origin, () => {
-    const made = makeInbox?.(options.clock, logger)
-    return parseReceiverOptions({ ...options, store: store ?? options.store, inbox: made, logger }, secrets)
+    // Loaded only if it is used, because loading takes most of the start-up time.
+    const store = redis && (await import('./redis-store.js')).redisStore(redis, logger, limitMs)
+    const inbox = await settings.inbox?.create({ clock: options.clock, logger })
+    const all = { ...options, store: store ?? options.store, inbox, logger }
+    return { parsed: parseReceiverOptions(all, secrets), store }
   })
   const receiver = new Receiver(parsed)
   await registerHandlers(receiver, settings, secrets)

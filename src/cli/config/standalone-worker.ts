@@ -22,13 +22,13 @@ export async function standaloneWorker(settings: WorkSettings, logger: Logger): 
   const { worker: options, file, origin } = settings
   const secrets = new KnownSecrets()
   secrets.add([{ secret: settings.log.secrets }])
-  if (!settings.inbox) {
+  const { inbox: configured } = settings
+  if (!configured) {
     const message = `${origin('inbox')}: there is no inbox: a worker handles what a receiver has stored. Configure an inbox.`
     throw new CountersignError('ERR_CONFIG_INVALID', message)
   }
-  const makeInbox = await settings.inbox.load()
-  const parsed = await withOrigin(origin, () => {
-    const inbox = makeInbox(options.clock, logger)
+  const parsed = await withOrigin(origin, async () => {
+    const inbox = await configured.create({ clock: options.clock, logger })
     checkRetention(file.name, 'inbox', inbox.retentionMs, toleranceOptions(file.name, settings.tolerance))
     return parseWorkerOptions({ ...options, inbox, logger }, secrets)
   })

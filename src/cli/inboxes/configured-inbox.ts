@@ -5,7 +5,14 @@ import type { DatabaseState } from '../../inbox/postgres/look-at-database.js'
 import type { Retention, RetentionOptions } from '../../inbox/retention.js'
 import type { Logger } from '../../logging/logger.js'
 
-export type MakeInbox = (clock: (() => number) | undefined, logger: Logger | false) => Inbox
+interface InboxUse {
+  readonly logger: Logger | false
+  readonly clock?: (() => number) | undefined
+  /** @default that of the configuration */
+  readonly retention?: Retention | undefined
+  /** It is used for a moment, by a program that does nothing else. */
+  readonly isBrief?: boolean
+}
 
 /** How many entries the inbox holds; null for an inbox that the configuration has made itself. */
 export type InboxEntries =
@@ -29,11 +36,10 @@ export interface ConfiguredInbox {
   /** The texts that no output may contain. @throws CountersignError ERR_CONFIG_INVALID */
   secrets(): Promise<readonly string[]>
   /**
-   * Loads the module of the inbox: only the one that is used, because loading takes most of the start-up time. `isBrief`: it is
-   * used for a moment, by a program that does nothing else.
-   * @throws CountersignError ERR_CONFIG_INVALID
+   * Loads the module of the inbox, because loading all of them takes most of the start-up time, and creates the object.
+   * @throws CountersignError ERR_CONFIG_INVALID, ERR_OPTION_INVALID
    */
-  load(retention?: Retention, options?: { readonly isBrief?: boolean }): Promise<MakeInbox>
+  create(use: InboxUse): Promise<Inbox>
   /**
    * Checks that a receiver can use the inbox, and counts its entries. The inbox is neither created nor migrated, because another
    * receiver may use it.

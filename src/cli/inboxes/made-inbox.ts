@@ -13,7 +13,7 @@ export function madeInbox(inbox: Inbox): ConfiguredInbox {
     retention: inbox,
     name: async () => `a ${inbox.constructor.name} that the configuration makes`,
     secrets: async () => [],
-    load: async () => () => inbox,
+    create: async () => inbox,
     check: async () => ({ entries: null }),
     checkIsThere: async () => (isMemory ? refuse() : undefined),
     schemaVersion: refuse,

@@ -17,10 +17,9 @@ export function postgresInbox(
   const connectionString = () => (found ??= lookUp())
   const name = async () => `schema ${JSON.stringify(schema)} of ${databaseName(await connectionString())}`
   const lookedAt = async () => ({ connectionString: await connectionString(), schema, busyTimeoutMs })
-  const load: ConfiguredInbox['load'] = async (retention) => {
+  const create: ConfiguredInbox['create'] = async ({ logger, retention }) => {
     const { PostgresInbox } = await import('../../inbox/postgres/postgres-inbox.js')
-    const made = { ...options, ...retention, connectionString: await connectionString() }
-    return (_clock, logger) => new PostgresInbox({ ...made, logger })
+    return new PostgresInbox({ ...options, ...retention, connectionString: await connectionString(), logger })
   }
   const state = async () => {
     const { databaseState } = await import('../../inbox/postgres/look-at-database.js')
@@ -30,7 +29,7 @@ export function postgresInbox(
     retention: options,
     name,
     secrets: async () => secretsIn(await connectionString()),
-    load,
+    create,
     async check(log) {
       const { checkMayMigrate } = await import('../../inbox/postgres/look-at-database.js')
       const database = await state()
@@ -42,7 +41,7 @@ export function postgresInbox(
       }
       if (database.schemaVersion === 0) return { entries: 'no schema yet', database }
       if (database.schemaVersion < database.neededVersion) return { entries: 'older schema', database }
-      const inbox = (await load())(undefined, false)
+      const inbox = await create({ logger: false })
       try {
         return { entries: await inbox.stats(), database }
       } finally {

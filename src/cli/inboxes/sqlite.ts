@@ -23,11 +23,11 @@ export function sqliteInbox(
     retention: options,
     name: async () => file,
     secrets: async () => [],
-    async load(retention, { isBrief = false } = {}) {
+    async create({ clock, logger, retention, isBrief = false }) {
       const { SqliteInbox, IN_PROCESS } = await import('../../inbox/sqlite/sqlite-inbox.js')
       // To start a thread takes longer than most commands.
       const host = isBrief ? { [IN_PROCESS]: true } : {}
-      return (clock, logger) => new SqliteInbox({ ...options, ...retention, ...host, clock, logger })
+      return new SqliteInbox({ ...options, ...retention, ...host, clock, logger })
     },
     async check(log) {
       const { probeInboxFile } = await import('../../inbox/sqlite/probe-inbox-file.js')

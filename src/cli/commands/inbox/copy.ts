@@ -50,7 +50,8 @@ async function copy(flags: CopyFlags, io: Io): Promise<ExitCode> {
   const names = { from: await from.name(), to: await to.name() }
   if (names.from === names.to) throw new UsageError(`--from and --to are the same inbox, ${names.from}`)
   await from.checkIsThere()
-  const [source, target] = [await made(from), await made(to)]
+  const use = { logger: false, isBrief: true } as const
+  const [source, target] = [await from.create(use), await to.create(use)]
   try {
     await source.open()
     await target.open()
@@ -83,10 +84,6 @@ async function bothInboxes(
   if (from === undefined && to === undefined)
     throw new UsageError('name one inbox with --from or --to, or both')
   return { from: await inbox(from, '--from'), to: await inbox(to, '--to') }
-}
-
-async function made(configured: ConfiguredInbox): Promise<Inbox> {
-  return (await configured.load(undefined, { isBrief: true }))(undefined, false)
 }
 
 interface Inboxes {

@@ -34,7 +34,7 @@ export const defineMigrate: DefineSubcommand = (subcommand, io, finish) => {
 async function migrate(configured: ConfiguredInbox, io: Io): Promise<ExitCode> {
   try {
     const before = await configured.schemaVersion()
-    const inbox = (await configured.load(undefined, { isBrief: true }))(undefined, false)
+    const inbox = await configured.create({ logger: false, isBrief: true })
     try {
       await inbox.open()
     } finally {

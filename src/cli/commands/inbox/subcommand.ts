@@ -24,7 +24,7 @@ export async function withInbox(
   { asksRetention = false, logger = false }: { asksRetention?: boolean; logger?: Logger | false } = {},
 ): Promise<ExitCode> {
   const { inbox: configured, retention } = await findInbox(flags, io, { asksRetention })
-  const inbox = (await configured.load(retention, { isBrief: true }))(undefined, logger)
+  const inbox = await configured.create({ logger, retention, isBrief: true })
   try {
     await configured.checkIsThere()
     await inbox.open()
