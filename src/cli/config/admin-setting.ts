@@ -24,7 +24,7 @@ export async function adminSetting(
 ): Promise<ReadyAdminSetting | undefined> {
   if (admin === undefined) return undefined
   const resolve = async (value: unknown, place: ReferringOption): Promise<unknown> =>
-    typeof value === 'object' && value !== null ? resolveOption(value, place, file, env) : value
+    resolveOption(value, place, file, env)
   const options = isRecord(admin)
     ? {
         ...admin,

@@ -17,10 +17,8 @@ export async function resolveSecrets(
   env: NodeJS.ProcessEnv,
 ): Promise<unknown> {
   if (!Array.isArray(subscriptions)) return subscriptions
-  const text = async (secret: unknown, where: string): Promise<unknown> => {
-    if (typeof secret !== 'object' || secret === null) return secret
-    return resolveOption(secret, { option: where, meaning: 'the secret text' }, file, env)
-  }
+  const text = async (secret: unknown, where: string): Promise<unknown> =>
+    resolveOption(secret, { option: where, meaning: 'the secret text' }, file, env)
   return Promise.all(
     subscriptions.map(async (subscription: unknown, index) => {
       if (typeof subscription !== 'object' || subscription === null || !('secret' in subscription)) {
@@ -46,17 +44,18 @@ export interface ReferringOption {
 }
 
 /**
- * The text that an option refers to as `{ "env": NAME }` or `{ "file": PATH }`.
+ * The text that an option refers to as `{ "env": NAME }` or `{ "file": PATH }`. A value that is no object is returned unchecked.
  * @throws CountersignError ERR_CONFIG_INVALID
  */
 export async function resolveOption(
-  reference: object,
+  value: unknown,
   { option, meaning }: ReferringOption,
   file: ConfigFile,
   env: NodeJS.ProcessEnv,
-): Promise<string> {
+): Promise<unknown> {
+  if (typeof value !== 'object' || value === null) return value
   try {
-    return await resolveSecret(reference, file, env, meaning)
+    return await resolveSecret(value, file, env, meaning)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     const end = /[.?]$/.test(error.message) ? '' : '.'

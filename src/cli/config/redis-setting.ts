@@ -24,10 +24,7 @@ export async function redisSetting(
   const owner = `${file.name}: store.redis`
   checkKnownOptions(owner, store.redis, ['url', 'prefix', 'retentionMs'])
   const { url, ...options } = store.redis as Readonly<Record<string, unknown>>
-  const text =
-    typeof url === 'object' && url !== null
-      ? await resolveOption(url, { option: 'store.redis.url', meaning: 'the URL' }, file, env)
-      : url
+  const text = await resolveOption(url, { option: 'store.redis.url', meaning: 'the URL' }, file, env)
   return { ...options, url: parsedUrl(owner, text) }
 }
 

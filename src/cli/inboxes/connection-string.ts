@@ -23,9 +23,9 @@ export async function connectionStringOf(
   file: ConfigFile,
   env: NodeJS.ProcessEnv,
 ): Promise<string> {
-  if (typeof reference === 'string') return reference
   const option = 'inbox.postgres.connectionString'
-  const text = await resolveOption(reference, { option, meaning: 'the connection string' }, file, env)
+  const meaning = 'the connection string'
+  const text = (await resolveOption(reference, { option, meaning }, file, env)) as string
   refuseWrongUrl(text, file.name, option)
   return text
 }
