@@ -35,8 +35,24 @@ export function addSecretOptions(command: Command): Command {
 }
 
 /** The secret from the options, or from COUNTERSIGN_SECRET. @throws UsageError */
-export async function readSecret(flags: SecretFlags, io: Io): Promise<string> {
-  return warnOfSecretText(await find(flags, io), io)
+export async function readSecret(
+  { secretEnv: name, secretFile: file }: SecretFlags,
+  io: Io,
+): Promise<string> {
+  const missing = 'no secret: use --secret-env or --secret-file, or set COUNTERSIGN_SECRET'
+  return warnOfSecretText(await secretFrom({ name, file }, 'COUNTERSIGN_SECRET', missing, io), io)
+}
+
+/** The secret from the file or the variable of an option, or else from the default variable. @throws UsageError */
+export async function secretFrom(
+  { name, file }: { readonly name?: string | undefined; readonly file?: string | undefined },
+  defaultName: string,
+  missing: string,
+  io: Io,
+): Promise<string> {
+  if (file !== undefined) return readSecretFile(file, io.cwd())
+  if (name === undefined && !io.env[defaultName]) throw new UsageError(missing)
+  return readSecretVariable(name ?? defaultName, io.env)
 }
 
 /** Returns the secret, and prints a warning if it looks like its Base64. */
@@ -49,16 +65,13 @@ export function warnOfSecretText(secret: string, io: Io): string {
   return secret
 }
 
-export interface SecretFileOptions extends FollowsLinks {
-  /** The path as the user wrote it. @default the path itself */
-  readonly written?: string | undefined
-}
-
-/** The text of a file, without a line end at its end, which editors add. @throws UsageError */
+/** The text of a file, without a line end at its end, which editors add. A relative name starts from `folder`. @throws UsageError */
 export async function readSecretFile(
-  file: string,
-  { written = file, ...links }: SecretFileOptions = {},
+  written: string,
+  folder: string,
+  links: FollowsLinks = {},
 ): Promise<string> {
+  const file = resolve(folder, written)
   let bytes
   try {
     bytes = await readPrivateFile(file, file, links)
@@ -115,11 +128,4 @@ export function isPlainFileName(file: string): boolean {
 
 function ofLength(name: string): string {
   return `with a name of ${name.length} characters`
-}
-
-async function find({ secretEnv, secretFile }: SecretFlags, io: Io): Promise<string> {
-  if (secretFile !== undefined) return readSecretFile(resolve(io.cwd(), secretFile), { written: secretFile })
-  if (secretEnv !== undefined) return readSecretVariable(secretEnv, io.env)
-  if (io.env['COUNTERSIGN_SECRET']) return readSecretVariable('COUNTERSIGN_SECRET', io.env)
-  throw new UsageError('no secret: use --secret-env or --secret-file, or set COUNTERSIGN_SECRET')
 }

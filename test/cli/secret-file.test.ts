@@ -21,10 +21,10 @@ async function asOrdinaryUser<Result>(run: () => Promise<Result>): Promise<Resul
 }
 
 it('says which user has to be able to read a file with a secret', async () => {
-  const file = join(await sandbox.directory({ 'a.secret': 'a~secret' }), 'a.secret')
-  await chmod(file, 0)
+  const folder = await sandbox.directory({ 'a.secret': 'a~secret' })
+  await chmod(join(folder, 'a.secret'), 0)
   const user = process.geteuid!() || NOBODY
-  await expect(asOrdinaryUser(() => readSecretFile(file))).rejects.toThrow(
+  await expect(asOrdinaryUser(() => readSecretFile('a.secret', folder))).rejects.toThrow(
     new RegExp(`\\(EACCES\\): let user ${user}, who runs this process, read the file and enter its folder$`),
   )
 })
@@ -32,9 +32,9 @@ it('says which user has to be able to read a file with a secret', async () => {
 it.each(['bob.password', 'metrics.token', 'transfers.secret'])(
   'names a file that is not there and has a name of the documentation: %s',
   async (name) => {
-    const file = join(await sandbox.directory({}), name)
-    await expect(readSecretFile(file, { written: name })).rejects.toThrow(
-      `cannot read the secret file ${file} (ENOENT)`,
+    const folder = await sandbox.directory({})
+    await expect(readSecretFile(name, folder)).rejects.toThrow(
+      `cannot read the secret file ${join(folder, name)} (ENOENT)`,
     )
   },
 )

@@ -1,10 +1,10 @@
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { CountersignError } from '../../base/errors.js'
 import type { ConfigFile } from './config-file.js'
 import { UsageError } from '../io.js'
 import { SymbolicLinkError } from '../private-file.js'
 import type { SecretReference } from './config-entry.js'
-import { readSecretFile, readSecretVariable, type SecretFileOptions } from '../secret-option.js'
+import { readSecretFile, readSecretVariable } from '../secret-option.js'
 
 /**
  * The subscriptions, with the text of every secret that is configured as `{ "env": NAME }` or `{ "file": PATH }`.
@@ -74,7 +74,7 @@ export function resolveSecret(
     throw new UsageError(`write ${meaning}, { "env": "NAME" } or { "file": "PATH" }`)
   }
   if ('env' in secret) return readSecretVariable(secret.env, env)
-  return readConfiguredFile(resolve(dirname(file.path), secret.file), { ...secret, written: secret.file })
+  return readConfiguredFile(secret, dirname(file.path))
 }
 
 export function isSecretReference(secret: object): secret is NonNullable<SecretReference> {
@@ -85,9 +85,12 @@ export function isSecretReference(secret: object): secret is NonNullable<SecretR
   return isText(file) && ['undefined', 'boolean'].includes(typeof followSymbolicLinks)
 }
 
-async function readConfiguredFile(path: string, options: SecretFileOptions): Promise<string> {
+async function readConfiguredFile(
+  { file, ...links }: Extract<SecretReference, { file: string }>,
+  folder: string,
+): Promise<string> {
   try {
-    return await readSecretFile(path, options)
+    return await readSecretFile(file, folder, links)
   } catch (error) {
     // Kubernetes mounts each file of a secret as a symbolic link.
     if (!(error instanceof SymbolicLinkError)) throw error

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { loadEnvFile } from '../environment.js'
 import { UsageError, type Io } from '../io.js'
@@ -81,14 +80,13 @@ export async function keepSecret(flags: KeptSecretFlags, io: Io): Promise<KeptSe
   const kept = secretPlace(flags)
   if ('file' in kept.reference) {
     const { file } = kept.reference
-    const path = resolve(io.cwd(), file)
     return {
       ...kept,
       // The configuration may have other secrets there.
       ...(flags.env !== undefined && { envFile: flags.env }),
       secret: existingSecret
-        ? warnOfSecretText(await readSecretFile(path, { written: file }), io)
-        : await writeSecretFile(path, file),
+        ? warnOfSecretText(await readSecretFile(file, io.cwd()), io)
+        : await writeSecretFile(file, io),
     }
   }
   const { env: name } = kept.reference

@@ -12,7 +12,8 @@ import { openPrivateFile } from '../private-file.js'
  * resolves.
  * @throws UsageError
  */
-export async function writeSecretFile(path: string, name: string): Promise<string> {
+export async function writeSecretFile(name: string, io: Io): Promise<string> {
+  const path = resolve(io.cwd(), name)
   let handle
   try {
     // wx: an existing secret may be in use, and a symbolic link may lead to any file.

@@ -1,11 +1,10 @@
-import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { createClient } from '../../client/index.js'
-import { OptionError } from '../../base/errors.js'
+import { withOrigin, type OptionOrigin } from '../config/option-origin.js'
 import { loadEnvFile, variable } from '../environment.js'
 import { UsageError, type Io } from '../io.js'
 import { duration, someText } from '../option-values.js'
-import { NO_SECRET_OPTION, readSecretFile, readSecretVariable } from '../secret-option.js'
+import { NO_SECRET_OPTION, secretFrom } from '../secret-option.js'
 
 export interface ServiceFlags {
   readonly baseUrl?: string
@@ -62,35 +61,21 @@ export async function readServiceAccount(flags: ServiceFlags, io: Io): Promise<S
   if (clientId === undefined) {
     throw new UsageError('no client id: use --client-id, or set COUNTERSIGN_CLIENT_ID')
   }
-  const clientSecret = await readClientSecret(flags, io)
+  const missing =
+    'no client secret: set COUNTERSIGN_CLIENT_SECRET, or use --client-secret-env or --client-secret-file'
+  const given = { name: flags.clientSecretEnv, file: flags.clientSecretFile }
+  const clientSecret = await secretFrom(given, 'COUNTERSIGN_CLIENT_SECRET', missing, io)
   const account = { baseUrl, clientId, clientSecret, timeoutMs: flags.timeoutMs }
-  try {
-    // Checks the options before the command does any of its work.
-    await createClient({ ...account, logger: false }).close()
-  } catch (error) {
-    if (!(error instanceof OptionError)) throw error
-    throw new UsageError(error.withOwner(origin(error.option, flags)).message)
-  }
+  // Checks the options before the command does any of its work.
+  await withOrigin(originOf(flags), async () => createClient({ ...account, logger: false }).close())
   return account
 }
 
-async function readClientSecret(
-  { clientSecretEnv: name, clientSecretFile: file }: ServiceFlags,
-  io: Io,
-): Promise<string> {
-  if (file !== undefined) return readSecretFile(resolve(io.cwd(), file), { written: file })
-  if (name !== undefined) return readSecretVariable(name, io.env)
-  if (variable(io, DEFAULT_VARIABLE)) return readSecretVariable(DEFAULT_VARIABLE, io.env)
-  throw new UsageError(
-    `no client secret: set ${DEFAULT_VARIABLE}, or use --client-secret-env or --client-secret-file`,
-  )
-}
-
 /** Where an option of the client was set, for messages. */
-function origin(option: string, flags: ServiceFlags): string {
-  if (option === 'baseUrl') return flags.baseUrl === undefined ? 'COUNTERSIGN_BASE_URL' : '--base-url'
-  if (option === 'clientId') return flags.clientId === undefined ? 'COUNTERSIGN_CLIENT_ID' : '--client-id'
-  return option === 'clientSecret' ? 'the client secret' : option
+function originOf({ baseUrl, clientId }: ServiceFlags): OptionOrigin {
+  return (option) => {
+    if (option === 'baseUrl') return baseUrl === undefined ? 'COUNTERSIGN_BASE_URL' : '--base-url'
+    if (option === 'clientId') return clientId === undefined ? 'COUNTERSIGN_CLIENT_ID' : '--client-id'
+    return option === 'clientSecret' ? 'the client secret' : option
+  }
 }
-
-const DEFAULT_VARIABLE = 'COUNTERSIGN_CLIENT_SECRET'

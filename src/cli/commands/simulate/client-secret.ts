@@ -20,9 +20,8 @@ export async function clientSecret(
   // All 40 characters that the service allows.
   const fresh = randomBytes(30).toString('base64url')
   if (file !== undefined) {
-    const path = resolve(io.cwd(), file)
-    const made = await make(path, fresh, file)
-    return { clientSecret: made ? fresh : await readSecretFile(path, { written: file }), place: `in ${file}` }
+    const made = await make(resolve(io.cwd(), file), fresh, file)
+    return { clientSecret: made ? fresh : await readSecretFile(file, io.cwd()), place: `in ${file}` }
   }
   const known = variable(io, 'COUNTERSIGN_CLIENT_SECRET')
   if (known !== undefined) return { clientSecret: known, place: 'that of COUNTERSIGN_CLIENT_SECRET' }

@@ -35,7 +35,7 @@ export async function readValuesToTry(flags: TryFlags, io: Io): Promise<ValuesTo
   const secrets: string[] = []
   const secretsFrom: string[] = []
   for (const file of flags.secretFile ?? []) {
-    secrets.push(await readSecretFile(resolve(io.cwd(), file), { written: file }))
+    secrets.push(await readSecretFile(file, io.cwd()))
     secretsFrom.push(`of --secret-file ${file}`)
   }
   for (const name of flags.secretEnv ?? []) {
