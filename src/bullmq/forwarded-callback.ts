@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { CallbackEvent, PublicSubscription } from '../callback/callback.js'
+import { CountersignError } from '../base/errors.js'
 import { parsePayload } from '../callback/payload.js'
 import { DoNotRetryError } from '../handlers/do-not-retry.js'
 import type { AnyEvent, EventMap } from '../handlers/handlers.js'
 import { property, textProperty } from '../base/foreign-value.js'
 import { isUuid } from '../base/uuid.js'
-import { missingField, newerVersion } from './forwarded-job-error.js'
 
 /** The version of the job data that this code writes. */
 const VERSION = 1
@@ -67,7 +67,7 @@ export function forwardedEvent<Events extends object = EventMap>(job: {
 }): AnyEvent<Events> {
   const data = property(job, 'data')
   const version = property(data, 'countersign')
-  if (typeof version === 'number' && version > VERSION) throw newerVersion(version, VERSION)
+  if (typeof version === 'number' && version > VERSION) throw newerVersion(version)
   if (version !== VERSION) throw missingField('countersign')
   return eventOf(data) as unknown as AnyEvent<Events>
 }
@@ -110,4 +110,27 @@ function date(data: unknown, name: string): Date {
   const value = new Date(text(data, name))
   if (Number.isNaN(value.getTime())) throw missingField(name)
   return value
+}
+
+/** The data of a job cannot be read as a forwarded callback. */
+class ForwardedJobError extends CountersignError<'ERR_JOB_INVALID'> {}
+
+/** Names the field and never the value, as the reason of a failed job is kept and shown. */
+function missingField(field: string): ForwardedJobError {
+  const error = new ForwardedJobError(
+    'ERR_JOB_INVALID',
+    `forwardedEvent: the data of the job has no valid ${JSON.stringify(field)}, so forwardTo did not add it. Use a queue ` +
+      'for forwarded callbacks alone, or choose the jobs by their names.',
+  )
+  // By this name BullMQ recognises errors after which a job is not tried again.
+  error.name = 'UnrecoverableError'
+  return error
+}
+
+/** Not final: during an update the job may be tried again by a worker that has been updated. */
+function newerVersion(version: number): ForwardedJobError {
+  return new ForwardedJobError(
+    'ERR_JOB_INVALID',
+    `forwardedEvent: the data of the job has version ${version}, and this process knows ${VERSION}: update countersign where the worker runs`,
+  )
 }
