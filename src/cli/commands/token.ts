@@ -3,7 +3,7 @@ import { ClientError } from '../../client/index.js'
 import { addEnvFileOption } from '../environment.js'
 import { EXIT, printJson, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { printable } from '../../base/printable.js'
-import { jsonResult, outputMask, safeFailure } from '../service/service-call.js'
+import { outputMask, printResult, safeFailure } from '../service/service-call.js'
 import {
   addServiceOptions,
   readServiceAccount,
@@ -54,9 +54,6 @@ async function token(flags: TokenFlags, io: Io): Promise<ExitCode> {
     return EXIT.done
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
-    const failure = safeFailure(error, outputMask([account.clientSecret]))
-    if (flags.json) printJson(io, jsonResult(failure))
-    else io.stderr.write(`countersign: ${failure.message}\n`)
-    return EXIT.failed
+    return printResult(safeFailure(error, outputMask([account.clientSecret])), flags, io)
   }
 }
