@@ -58,7 +58,11 @@ export async function createOrPrepare(
   io: Io,
 ): Promise<ExitCode> {
   if (account) return createSubscription(account, subscription, report, io)
-  printPrepared(report, io)
+  if (report.json) printJson(io, { created: false, keptIn: report.kept.reference, ...afterwards(report) })
+  else {
+    io.stderr.write(`the secret is kept in ${report.kept.place}; nothing was sent\n`)
+    printEntry(report, io)
+  }
   return EXIT.done
 }
 
@@ -100,15 +104,6 @@ function doubt(status: number): string {
     return 'a conflict may mean that the subscription exists: the service does not document it\n'
   if (!isRefusal(status)) return ''
   return 'this answer is about the last request: an earlier one may have created the subscription\n'
-}
-
-/** Prints the steps to take before the subscription is created. */
-function printPrepared(report: CreationReport, io: Io): void {
-  if (report.json) printJson(io, { created: false, keptIn: report.kept.reference, ...afterwards(report) })
-  else {
-    io.stderr.write(`the secret is kept in ${report.kept.place}; nothing was sent\n`)
-    printEntry(report, io)
-  }
 }
 
 function printEntry(report: CreationReport, io: Io): void {
