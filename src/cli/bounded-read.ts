@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { UsageError } from './io.js'
 
@@ -12,6 +13,15 @@ export async function readBounded(path: string, name = path): Promise<Buffer> {
   } catch (error) {
     if (error instanceof UsageError) throw error
     throw unreadable(name, error)
+  }
+}
+
+/** The names in a folder; undefined if it is a file. @throws UsageError if it cannot be read */
+export async function namesIn(path: string): Promise<string[] | undefined> {
+  try {
+    return (await stat(path)).isDirectory() ? await readdir(path) : undefined
+  } catch (error) {
+    throw unreadable(path, error)
   }
 }
 

@@ -1,4 +1,3 @@
-import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { captureName } from '../../capture/kept-requests.js'
 import { hasMarker } from '../../diagnosis/signature-marker.js'
@@ -8,7 +7,7 @@ import {
   replayRecordedRequest,
   type RecordedRequest,
 } from '../../testing/recorded-requests.js'
-import { unreadable } from '../bounded-read.js'
+import { namesIn } from '../bounded-read.js'
 import { complain, EXIT, printJson, UsageError, type DefineCommand, type ExitCode, type Io } from '../io.js'
 import { duration, httpUrl } from '../option-values.js'
 import { table, widthOf } from '../table.js'
@@ -85,12 +84,7 @@ function headOf(bytes: Buffer): string {
 }
 
 async function load(path: string, io: Io): Promise<RecordedRequest[]> {
-  let files
-  try {
-    files = (await stat(path)).isDirectory() ? await readdir(path) : undefined
-  } catch (error) {
-    throw unreadable(path, error)
-  }
+  const files = await namesIn(path)
   if (!files) return [await loadRecordedRequest(path)]
   const halves = halvesOfCaptures(files)
   if (halves.length === 0) return loadRecordedRequests(path)

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { property, textProperty } from '../../../base/foreign-value.js'
 import { OUTCOMES, type OutcomeCode } from '../../../callback/outcomes.js'
@@ -7,7 +7,7 @@ import { captureName } from '../../../capture/kept-requests.js'
 import type { ReceivedRequest } from '../../../diagnosis/index.js'
 import { MalformedMessage, readBody, readHead, type MessageHead } from '../../../testing/http-message.js'
 import { readStdin } from '../../body-option.js'
-import { readBounded, unreadable } from '../../bounded-read.js'
+import { namesIn, readBounded, unreadable } from '../../bounded-read.js'
 import { UsageError, type Io } from '../../io.js'
 
 /** Servers accept headers of some KiB. */
@@ -50,7 +50,7 @@ async function readPath(path: string, receivedAt: Date | 'mtime' | undefined): P
   const names = await namesIn(path)
   if (!names) return [await readRecordedFile(path, receivedAt)]
   const files: RecordedFile[] = []
-  for (const name of names) {
+  for (const name of names.filter((each) => each.endsWith('.http')).sort()) {
     try {
       files.push(await readRecordedFile(join(path, name), receivedAt))
     } catch (error) {
@@ -67,16 +67,6 @@ async function readPath(path: string, receivedAt: Date | 'mtime' | undefined): P
 function isBeingWritten(folder: string, name: string): boolean {
   const captured = captureName(name)
   return captured !== undefined && !existsSync(join(folder, `${captured}.json`))
-}
-
-/** Undefined if it is not a folder. */
-async function namesIn(path: string): Promise<string[] | undefined> {
-  try {
-    if (!(await stat(path)).isDirectory()) return undefined
-    return (await readdir(path)).filter((name) => name.endsWith('.http')).sort()
-  } catch (error) {
-    throw unreadable(path, error)
-  }
 }
 
 async function readRecordedFile(path: string, receivedAt: Date | 'mtime' | undefined): Promise<RecordedFile> {
