@@ -7,6 +7,9 @@ import { SECRET, subscription } from '../support/subscription.js'
  */
 export const LONG_PAUSE_MS = 9_000
 
+/** For a body that is forwarded piece by piece: half of it may not pass on a busy machine before the receiver reads the first piece. */
+export const CLEAR_PAUSE_MS = 2_000
+
 /** Examines a port of this machine with the secret of the running receiver. */
 export async function examined(port: number, options: Partial<ExamineOptions> = {}): Promise<Examination> {
   return examine({

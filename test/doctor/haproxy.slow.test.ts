@@ -1,7 +1,7 @@
 import { itWhere } from '../support/it-where.js'
 import { runReceiver } from '../support/running-receiver.js'
 import { freePort } from '../support/server-program.js'
-import { examined, LONG_PAUSE_MS, notes, problems, seen } from './examined.js'
+import { CLEAR_PAUSE_MS, examined, LONG_PAUSE_MS, notes, problems, seen } from './examined.js'
 import { haproxy, startHaproxy } from './proxies.js'
 
 const itWithHaproxy = itWhere(haproxy !== undefined, 'haproxy')
@@ -16,7 +16,9 @@ describe('doctor through HAProxy', () => {
 
   itWithHaproxy('sees whether it collects bodies', async () => {
     const { port } = await runReceiver()
-    expect(notes(await examined(await startHaproxy(port)))).toEqual(['not-encrypted'])
+    expect(notes(await examined(await startHaproxy(port), { pauseMs: CLEAR_PAUSE_MS }))).toEqual([
+      'not-encrypted',
+    ])
     const collected = await examined(await startHaproxy(port, 'option http-buffer-request'))
     expect(notes(collected)).toEqual(['not-encrypted', 'body-buffered'])
     expect(seen(collected, 'body-buffered')).toMatch(/^a body that took 200 ms arrived within \d+ ms$/)

@@ -1,7 +1,7 @@
 import { itWhere } from '../support/it-where.js'
 import { runReceiver } from '../support/running-receiver.js'
 import { freePort } from '../support/server-program.js'
-import { examined, LONG_PAUSE_MS, notes, problems, seen } from './examined.js'
+import { CLEAR_PAUSE_MS, examined, LONG_PAUSE_MS, notes, problems, seen } from './examined.js'
 import { certificate, nginx, openssl, startNginx } from './proxies.js'
 
 const itWithNginx = itWhere(nginx !== undefined, 'nginx')
@@ -87,7 +87,9 @@ describe('doctor through nginx', () => {
   itWithNginx('sees that it forwards bodies piece by piece, if it is told to', async () => {
     const { port } = await runReceiver()
     const location = 'proxy_request_buffering off;'
-    expect(notes(await examined(await startNginx(port, { location })))).toEqual(['not-encrypted'])
+    expect(notes(await examined(await startNginx(port, { location }), { pauseMs: CLEAR_PAUSE_MS }))).toEqual([
+      'not-encrypted',
+    ])
   })
 
   itWithNginx('notes a rewritten path, which is harmless', async () => {

@@ -44,7 +44,8 @@ describe('the log of an inbox', () => {
         return SYSTEM.setTimeout(run, ms)
       },
     }
-    const inbox = inboxOn(inboxFile(), { logger: log, ...{ [ENVIRONMENT]: environment } })
+    const options = { logger: log, [ENVIRONMENT]: environment }
+    const inbox = inboxOn(inboxFile(), options)
     for (let round = 0; round < 2; round++) {
       await Promise.all(megabytes(80).map((each) => inbox.add(each)))
       // The log is copied in the next turn of the event loop.

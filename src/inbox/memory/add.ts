@@ -28,7 +28,10 @@ export function add(
       beginEntries(entries, [{ id, token }], begin.leaseMs, now)
       return { result: 'stored', id, claim: { id, token } }
     }
-    default: {
+    case 'suspicion':
+    case 'conflict':
+    case 'replay':
+    case 'forgotten': {
       const reason = quarantineReason(recognition, arrival, { keyOf: known?.id, signatureOf: signed?.id })
       return quarantine(entries, arrival, recognition, reason)
     }
