@@ -87,6 +87,19 @@ export class Connections {
     return connection
   }
 
+  /** Runs `operation` on a connection of the pool. Throws as `acquire`, and what `operation` throws. */
+  async use<Result>(
+    operation: (connection: Connection) => Promise<Result>,
+    awaitedUntil?: number,
+  ): Promise<Result> {
+    const connection = await this.acquire(awaitedUntil)
+    try {
+      return await operation(connection)
+    } finally {
+      connection.release()
+    }
+  }
+
   /** Ends the pool if it is the inbox's own. Every connection must have been given back. Safe to call twice. */
   async close(): Promise<void> {
     if (this.#isClosed) return

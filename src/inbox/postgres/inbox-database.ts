@@ -41,9 +41,8 @@ export class InboxDatabase {
 
   /** On a connection of the pool. `awaitedUntil`: until when somebody waits for the result, by the monotonic clock. */
   async commit<Result>(work: Work<Result>, awaitedUntil = Infinity): Promise<Result> {
-    await this.makeReady()
-    return retryConflicts(this.#settings.environment, () =>
-      this.#onPool(
+    return this.#run(() =>
+      this.connections.use(
         (connection) => this.#transactionOn(connection, this.#settings, work, awaitedUntil),
         awaitedUntil,
       ),
@@ -53,11 +52,10 @@ export class InboxDatabase {
   /** Runs one statement that is a transaction of its own, on a connection of the pool. */
   async statement<Result>(
     work: (all: Transaction['all']) => Promise<Result>,
-    awaitedUntil = Infinity,
+    awaitedUntil: number,
   ): Promise<Result> {
-    await this.makeReady()
-    return retryConflicts(this.#settings.environment, () =>
-      this.#onPool((connection) => this.#statementOn(connection, work, awaitedUntil), awaitedUntil),
+    return this.#run(() =>
+      this.connections.use((connection) => this.#statementOn(connection, work, awaitedUntil), awaitedUntil),
     )
   }
 
@@ -121,21 +119,7 @@ export class InboxDatabase {
       await connection.query(CANCEL, [`${mark} %`])
     }
     this.#leases.run(send).catch(() => {})
-    this.#onPool(send).catch(() => {})
-  }
-
-  async #onPool<Result>(
-    operation: (connection: Connection) => Promise<Result>,
-    awaitedUntil?: number,
-  ): Promise<Result> {
-    const connection = await this.connections.acquire(awaitedUntil).catch((error: unknown) => {
-      throw inboxError(error, this.#settings.schema)
-    })
-    try {
-      return await operation(connection)
-    } finally {
-      connection.release()
-    }
+    this.connections.use(send).catch(() => {})
   }
 
   /** Runs a transaction on the connection for leases. */
@@ -156,15 +140,19 @@ export class InboxDatabase {
     })
   }
 
-  async #onLeases<Result>(
+  #onLeases<Result>(
     operation: (connection: Connection, settings: TransactionSettings) => Promise<Result>,
   ): Promise<Result> {
-    await this.makeReady()
     const lockTimeoutMs = Math.min(this.#settings.busyTimeoutMs, LEASE_LOCK_TIMEOUT_MS)
     const settings = { ...this.#settings, lockTimeoutMs }
-    const attempt = () => this.#leases.run((connection) => operation(connection, settings))
+    return this.#run(() => this.#leases.run((connection) => operation(connection, settings)))
+  }
+
+  /** Brings the schema up to date first, and runs `attempt` again after a conflict. */
+  async #run<Result>(attempt: () => Promise<Result>): Promise<Result> {
+    await this.makeReady()
     try {
-      return await retryConflicts(settings.environment, attempt)
+      return await retryConflicts(this.#settings.environment, attempt)
     } catch (error) {
       throw inboxError(error, this.#settings.schema)
     }

@@ -22,7 +22,7 @@ export async function transact(
   { timeoutMs }: TransactOptions,
   work: (transaction: PostgresTransaction) => Promise<ClaimEnd>,
 ): Promise<Transacted> {
-  const { schema } = connections.options
+  const { schema, busyTimeoutMs } = connections.options
   const id = rowId(claim.id)
   if (id === undefined) return 'lost'
   const connection = await connections.acquire()
@@ -38,7 +38,7 @@ export async function transact(
     }
     await checkSameTransaction(connection, xid)
     // This comes last: a lock on the entry would keep its lease from being renewed while the handler runs.
-    await limitStatements(connection, connections.options)
+    await connection.query(`SELECT ${setLocal({ statement_timeout: String(2 * busyTimeoutMs) })}`)
     const settled = await settle(allOn(connection), [{ claim, end }], connections.options)
     if (!settled) throw transactionControlError('what changed the isolation level')
     const { held } = settled.result
@@ -70,16 +70,8 @@ export async function transact(
  */
 async function endAtServer(connections: Connections, xid: string | undefined): Promise<void> {
   if (xid === undefined) return
-  try {
-    const connection = await connections.acquire()
-    try {
-      await connection.query(TERMINATE, [xid])
-    } finally {
-      connection.release()
-    }
-  } catch {
-    // It ends later, by the time limit of the transaction at the server.
-  }
+  // If that fails, it ends later, by the time limit of the transaction at the server.
+  await connections.use((connection) => connection.query(TERMINATE, [xid])).catch(() => {})
 }
 
 const TERMINATE =
@@ -107,13 +99,6 @@ async function checkSameTransaction(connection: Connection, xid: string): Promis
     'SELECT pg_current_xact_id_if_assigned()::text AS xid',
   )
   if (rows[0]!.xid !== xid) throw transactionControlError('what ended the transaction')
-}
-
-async function limitStatements(
-  connection: Connection,
-  { busyTimeoutMs }: Connections['options'],
-): Promise<void> {
-  await connection.query(`SELECT ${setLocal({ statement_timeout: String(2 * busyTimeoutMs) })}`)
 }
 
 interface Committing {
@@ -155,26 +140,21 @@ async function wasCommitted(connections: Connections, { xid, id, token }: Commit
   const { environment } = connections
   const { schema, busyTimeoutMs } = connections.options
   const giveUpAt = environment.monotonic() + 4 * busyTimeoutMs
+  const states = ['due', 'ended']
+    .map((table) => `SELECT state FROM ${quoteIdentifier(schema)}.${table} ${CLAIMED}`)
+    .join(' UNION ALL ')
   for (let delayMs = 10; ; delayMs = Math.min(500, delayMs * 2)) {
     try {
-      const connection = await connections.acquire()
-      try {
+      const { status, state } = await connections.use(async (connection) => {
         const status = await statusOf(connection, xid)
         // Asked after the status: an end that was committed before it is seen.
-        const { rows } = await connection.query<{ state: string }>(
-          ['due', 'ended']
-            .map((table) => `SELECT state FROM ${quoteIdentifier(schema)}.${table} ${CLAIMED}`)
-            .join(' UNION ALL '),
-          [id, token],
-        )
-        const state = rows[0]?.state
-        if (state === 'handled') return true
-        if (status === 'aborted' || status === null) return false
-        // After a crash the server gives numbers anew: another transaction has this one.
-        if (status === 'committed' && state === 'running') return false
-      } finally {
-        connection.release()
-      }
+        const { rows } = await connection.query<{ state: string }>(states, [id, token])
+        return { status, state: rows[0]?.state }
+      })
+      if (state === 'handled') return true
+      if (status === 'aborted' || status === null) return false
+      // After a crash the server gives numbers anew: another transaction has this one.
+      if (status === 'committed' && state === 'running') return false
     } catch (error) {
       if (textProperty(error, 'code') === 'ERR_CLOSED') throw error
     }
