@@ -52,12 +52,9 @@ export async function related(tx: Transaction, id: EntryId): Promise<RelatedEntr
 
 /** The keys of the types that workers have handlers for; null for all types. */
 export async function typesWithHandlers(tx: Transaction): Promise<string[] | null> {
-  const rows = await tx.all<{ event_type: string; seen_at: BigInteger }>(
-    'SELECT event_type, seen_at FROM handled_types',
-  )
-  const types = handledTypes(
-    rows.map(({ event_type: eventType, seen_at: seenAt }) => ({ eventType, seenAt: Number(seenAt) })),
-  )
+  const sql = 'SELECT event_type AS "eventType", seen_at AS "seenAt" FROM handled_types'
+  const rows = await tx.all<{ eventType: string; seenAt: BigInteger }>(sql)
+  const types = handledTypes(rows.map(({ eventType, seenAt }) => ({ eventType, seenAt: Number(seenAt) })))
   return types === 'any' ? null : [...types].map(textKey)
 }
 

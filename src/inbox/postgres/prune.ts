@@ -9,9 +9,8 @@ export async function prune(tx: Transaction, request: PruneEntries, retention: R
   const latestSignedAt = latest!.at === null ? undefined : Number(latest!.at)
   const end = deletableBefore(request, { now: tx.now, latestSignedAt }, retention)
   if (!Number.isFinite(end)) return 0
-  const old = request.state === 'handled' ? OLD_HANDLED : OLD_DISCARDED
-  const lock = request.dryRun === true ? '' : 'FOR UPDATE OF ended SKIP LOCKED'
-  const rows = await tx.all<{ id: BigInteger }>(`${old} ${lock}`, Math.floor(end), request.limit)
+  const sql = `${old(request.state)} ${request.dryRun === true ? '' : 'FOR UPDATE OF ended SKIP LOCKED'}`
+  const rows = await tx.all<{ id: BigInteger }>(sql, Math.floor(end), request.limit)
   if (request.dryRun !== true && rows.length > 0) {
     const ids = rows.map(({ id }) => String(id))
     // In this order, because each statement reads rows that the later ones delete.
@@ -32,9 +31,6 @@ function latestSigned(kind: number): string {
     WHERE kind = ${kind} AND signed_at <= $1::bigint ORDER BY signed_at DESC LIMIT 100
   )`
 }
-
-const OLD_HANDLED = old('handled')
-const OLD_DISCARDED = old('discarded')
 
 function old(state: PruneEntries['state']): string {
   return `

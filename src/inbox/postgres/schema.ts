@@ -134,10 +134,9 @@ async function wasRenamed(connection: Connection, schema: string): Promise<boole
 export async function storedVersion(connection: Connection, schema: string): Promise<StoredVersion> {
   const table = `${quoteIdentifier(schema)}.schema_version`
   try {
-    const { rows } = await connection.query<{ version: number; compatible_from: number }>(
-      `SELECT version, compatible_from FROM ${table}`,
-    )
-    return rows[0] ? { version: rows[0].version, compatibleFrom: rows[0].compatible_from } : NO_SCHEMA
+    const sql = `SELECT version, compatible_from AS "compatibleFrom" FROM ${table}`
+    const { rows } = await connection.query<StoredVersion>(sql)
+    return rows[0] ?? NO_SCHEMA
   } catch (error) {
     const isMissing = ['42P01', '3F000'].includes(textProperty(error, 'code') ?? '')
     if (isMissing) return NO_SCHEMA

@@ -111,14 +111,9 @@ async function candidatesOf(
   if (afterId !== undefined && after === undefined) return undefined
   const bounds: string[] = []
   if (after !== undefined) bounds.push(`id ${newestFirst ? '<' : '>'} ${given(values, after, 'bigint')}`)
-  if (filter.after !== undefined)
-    bounds.push(
-      `id >= ${given(values, await firstArrivedFrom(tx, filter.after - CLOCK_MARGIN_MS), 'bigint')}`,
-    )
-  if (filter.before !== undefined)
-    bounds.push(
-      `id < ${given(values, await firstArrivedFrom(tx, filter.before + CLOCK_MARGIN_MS), 'bigint')}`,
-    )
+  const firstFrom = async (at: number) => given(values, await firstArrivedFrom(tx, at), 'bigint')
+  if (filter.after !== undefined) bounds.push(`id >= ${await firstFrom(filter.after - CLOCK_MARGIN_MS)}`)
+  if (filter.before !== undefined) bounds.push(`id < ${await firstFrom(filter.before + CLOCK_MARGIN_MS)}`)
   const sources = sourcesOf(filter, values)
   if (sources.length === 0) return undefined
   const first = `ORDER BY id ${newestFirst ? 'DESC' : ''} LIMIT ${EXAMINED_BY_STEP}`

@@ -3,7 +3,8 @@ import { CountersignError } from '../../base/errors.js'
 import type { Connection } from './connections.js'
 import type { PostgresResult } from './driver.js'
 import { inboxError, isConflict } from './inbox-error.js'
-import { checkStoredVersion } from './schema-version.js'
+import { checkStoredVersion, type StoredVersion } from './schema-version.js'
+import type { BigInteger } from '../stored-entry.js'
 import { quoteLiteral, searchPathOf } from './sql-text.js'
 
 /** One transaction. Every statement finds the tables of the inbox by their bare names. */
@@ -88,18 +89,11 @@ async function begin(connection: Connection, settings: TransactionSettings): Pro
   // no longer for a lock than they say.
   const results: unknown = await connection.query(
     `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${setLocal(limits)}, ${SYNCHRONOUS}; ` +
-      'SELECT now_ms() AS now, version, compatible_from FROM schema_version',
+      'SELECT now_ms() AS now, version, compatible_from AS "compatibleFrom" FROM schema_version',
   )
-  const last = (results as { rows: BeginRow[] }[]).at(-1)!
-  const row = last.rows[0]
-  checkStoredVersion(row && { version: row.version, compatibleFrom: row.compatible_from }, schema)
+  const [row] = (results as { rows: (StoredVersion & { readonly now: BigInteger })[] }[]).at(-1)!.rows
+  checkStoredVersion(row, schema)
   return Number(row!.now)
-}
-
-interface BeginRow {
-  readonly now: string
-  readonly version: number
-  readonly compatible_from: number
 }
 
 /** Expressions of a SELECT that set what is in force in the running transaction only. */
