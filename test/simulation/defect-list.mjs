@@ -164,8 +164,8 @@ const LEASES_AND_ATTEMPTS = [
   [
     'a begin ends the lease',
     SQLITE_CLAIMS,
-    'renew(db, BEGIN, claims, now + leaseMs, now)',
-    'renew(db, BEGIN, claims, now, now)',
+    'RENEW[how], now + leaseMs,',
+    "RENEW[how], how === 'begin' ? now : now + leaseMs,",
     sqlite,
   ],
   [
