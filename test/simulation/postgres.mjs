@@ -194,6 +194,7 @@ export class SimulatedPostgres {
       happens: (fault) => this.#random.happens(this.faults[fault]),
       noticesAfterMs: () => this.#random.one([0, 0, 300, 3_000]),
       session: () => this.#server.session(),
+      calls: () => this.#callsOf(process),
       arrives: (connection, statement) => this.#arrives(connection, statement),
       leaves: (connection) => this.#leaves(connection),
     }
@@ -232,7 +233,7 @@ export class SimulatedPostgres {
   async #arrives(connection, statement) {
     const { session } = connection
     await this.#server.setClock(this.#clock())
-    for (const call of this.#callsOf(connection.process)) connection.calls.add(call)
+    for (const call of statement.calls) connection.calls.add(call)
     const cancelled = this.#cancelledBy(statement)
     const open = [...this.#connections].filter(({ session }) => session && !session.isGone)
     const fault = ['conflicts', 'full'].find((each) => statement.fails === each)
@@ -417,7 +418,8 @@ class Connection extends EventEmitter {
   query(text, values) {
     if (this.#isLost || this._ending) return Promise.reject(new LostAnswerError('not queryable'))
     return new Promise((resolve, reject) => {
-      this.#queue.push({ text, values, resolve, reject })
+      // Now, as the process may have given them up when the statement arrives, which is carried out nevertheless.
+      this.#queue.push({ text, values, calls: this.#parts.calls(), resolve, reject })
       if (this.#queue.length === 1) this.#send()
     })
   }

@@ -20,4 +20,9 @@ describeWithPostgres('simulated schedules with PostgreSQL', () => {
     expect(trace.length).toBeGreaterThan(30)
     expect(await traceOf()).toEqual(trace)
   }, 120_000)
+
+  it('a call is carried out also when its process has given it up before it arrived', async () => {
+    const plan = join(__dirname, 'found/carried-out-after-it-was-given-up.json')
+    expect(await simulated('--plan', plan)).toContain('\n1 schedules, ')
+  }, 120_000)
 })
