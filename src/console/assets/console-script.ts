@@ -88,7 +88,7 @@ export const CONSOLE_SCRIPT = `'use strict'
     const note = document.getElementById('stale')
     if (note) note.hidden = !isStale
   }
-  // For this time something that was begun is not begun again, which would break it off. After it, the operator may have stopped it.
+  // To open a page or to send a form a second time would break off the first. After this time the operator may have stopped the first.
   const AGAIN_MS = 30_000
   let openedAt = -AGAIN_MS
   // Several parts of a page ask at once, and each learns that the session has ended.

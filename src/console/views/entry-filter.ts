@@ -46,7 +46,7 @@ export interface ListQuery {
 export function listQuery(query: URLSearchParams): ListQuery {
   const given = query.getAll('state')
   const states = STATE_ORDER.filter((state) => given.includes(state))
-  const hasUnknown = new Set(given).size > states.length
+  const hasUnknown = given.some((state) => !(STATE_ORDER as readonly string[]).includes(state))
   // The form has control characters as escapes, and sends them back.
   const text = (name: string): string | undefined => fromPrintable(query.get(name)?.trim() ?? '') || undefined
   const after = timeIn(text('after'))
